@@ -1,0 +1,61 @@
+# Needs Python 3.11 or newer, pip and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: help demo test check format docs bench clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+demo: $(VENV)/.core  ## load the paper's running example, check it, run a word through it, draw it
+	@$(BIN)/cranium check library:anbcn
+	@$(BIN)/cranium run library:anbcn "A A B C C"
+	@mkdir -p out
+	@$(BIN)/cranium draw library:anbcn -o out/anbcn.png
+
+test: $(VENV)/.dev  ## all tests
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/.dev  ## lint, formatting, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev  ## put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(VENV)/.docs  ## the documentation, into docs/_build/html; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
+	$(BIN)/python benchmarks/step.py
+
+clean:  ## remove what make made
+	rm -rf $(VENV) out docs/_build
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Cranium needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+# The peer wants torch and stable-baselines3, which its automata do not use: only what they need.
+$(VENV)/.bench: pyproject.toml | $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --no-deps pyrewardmachines==1.1.1
+	$(BIN)/python -m pip install --quiet 'numpy>=2'
+	@touch $@

@@ -1,0 +1,1 @@
+"""The machines of the paper: counting reward automata, reward machines, counter machines."""

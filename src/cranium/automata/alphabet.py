@@ -1,0 +1,221 @@
+"""Propositions P, the alphabet Σ = 2^P, and labels σ ∈ Σ as bitmasks.
+
+A label is the set of propositions that are true at one step. It is stored as an ``int`` with one
+bit for each proposition, so sixty propositions cost what six do: nothing here ever lists 2^P.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from cranium.errors import (
+    DuplicateNameError,
+    InvalidNameError,
+    LabelError,
+    UnknownNameError,
+    WordSyntaxError,
+    shorten,
+)
+
+__all__ = ["Alphabet", "AnyLabel", "check_identifier", "check_unique", "parse_word"]
+
+AnyLabel = int | str | Iterable[str]
+"""What a person may write for a label: ``"A"``, ``("A", "B")``, ``()`` for the empty one, or bits."""
+
+RESERVED = frozenset({"true", "false", "not", "and", "or"})
+MAX_NAME = 100
+MAX_WORD = 1_000_000
+_IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
+_WORD_TOKEN = re.compile(r"\{(?P<several>[^{}]*)\}|(?P<one>[^\s{},]+)")
+
+
+class Alphabet:
+    """The propositions of a task, in order, and the labels over them.
+
+    Example:
+        >>> alphabet = Alphabet(["mail", "coffee", "decoration"])
+        >>> alphabet.label("coffee"), alphabet.label(["mail", "coffee"]), alphabet.label(())
+        (2, 3, 0)
+        >>> alphabet.names(3)
+        ('mail', 'coffee')
+        >>> alphabet.format(3), alphabet.format(2), alphabet.format(0)
+        ('{mail, coffee}', 'coffee', '{}')
+    """
+
+    __slots__ = ("_index", "propositions")
+
+    def __init__(self, propositions: Iterable[str]) -> None:
+        self.propositions = tuple(propositions)
+        for name in self.propositions:
+            check_identifier("proposition", name)
+        check_unique("proposition", self.propositions)
+        self._index = {name: index for index, name in enumerate(self.propositions)}
+
+    def index(self, name: str) -> int:
+        """Which bit of a label stands for this proposition.
+
+        Example:
+            >>> Alphabet(["A", "B"]).index("B")
+            1
+        """
+        try:
+            return self._index[name]
+        except (KeyError, TypeError):
+            raise UnknownNameError.of("proposition", name, self.propositions) from None
+
+    def label(self, names: AnyLabel) -> int:
+        """The bitmask of a label: one name, several names, none, or a bitmask (which is checked).
+
+        Example:
+            >>> Alphabet(["A", "B"]).label({"A", "B"})
+            3
+            >>> Alphabet(["A", "B"]).label("C")
+            Traceback (most recent call last):
+            cranium.errors.LabelError: no such proposition in a label: 'C'
+              fix: known: A, B
+        """
+        if isinstance(names, int) and not isinstance(names, bool):
+            if 0 <= names < 1 << len(self.propositions):
+                return names
+            raise LabelError(
+                f"a label over {len(self.propositions)} propositions is a bitmask from 0 to "
+                f"{(1 << len(self.propositions)) - 1:#x}, not {shorten(names)}"
+            )
+        if isinstance(names, str):
+            names = (names,)
+        if isinstance(names, bool) or not isinstance(names, Iterable):
+            raise LabelError(
+                f"a label is a name, a collection of names or a bitmask, not {shorten(names)}"
+            )
+        label = 0
+        for name in names:
+            try:
+                label |= 1 << self._index[name]
+            except (KeyError, TypeError):
+                unknown = UnknownNameError.of("proposition in a label", name, self.propositions)
+                raise LabelError(unknown.message, fix=unknown.fix) from None
+        return label
+
+    def names(self, label: int) -> tuple[str, ...]:
+        """The propositions that are true in a label, in the alphabet's order.
+
+        Example:
+            >>> Alphabet(["A", "B"]).names(2)
+            ('B',)
+        """
+        label = self.label(label)
+        return tuple(name for name, index in self._index.items() if label >> index & 1)
+
+    def format(self, label: int) -> str:
+        """A label as :func:`parse_word` reads it: ``A``, ``{A, B}`` or ``{}``.
+
+        Example:
+            >>> Alphabet(["A", "B"]).format(0)
+            '{}'
+        """
+        names = self.names(label)
+        return names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
+
+    def __len__(self) -> int:
+        return len(self.propositions)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.propositions)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Alphabet) and self.propositions == other.propositions
+
+    def __hash__(self) -> int:
+        return hash(self.propositions)
+
+    def __repr__(self) -> str:
+        return f"Alphabet({list(self.propositions)!r})"
+
+
+def parse_word(text: str) -> list[tuple[str, ...]]:
+    """Read a word: labels separated by spaces, ``{A, B}`` for two at once, ``{}`` for none.
+
+    Example:
+        >>> parse_word("A A {B, C} {} D")
+        [('A',), ('A',), ('B', 'C'), (), ('D',)]
+    """
+    if len(text) > MAX_WORD:
+        raise WordSyntaxError(f"a word may have {MAX_WORD:,} characters, this has {len(text):,}")
+    word: list[tuple[str, ...]] = []
+    position = 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        token = _WORD_TOKEN.match(text, position)
+        if token is None:
+            raise WordSyntaxError.pointing(
+                "expected a name, {A, B} for several at once, or {} for none",
+                text,
+                position,
+                fix="separate the labels with spaces",
+            )
+        word.append(_names_of(token, text))
+        position = token.end()
+    return word
+
+
+def _names_of(token: re.Match[str], text: str) -> tuple[str, ...]:
+    several: str | None = token["several"]
+    names = [token["one"]] if several is None else [n.strip() for n in several.split(",")]
+    if several is not None and not several.strip():
+        return ()
+    for name in names:
+        if not _IDENTIFIER.match(name):
+            raise WordSyntaxError.pointing(
+                f"{shorten(name)} is not the name of a proposition",
+                text,
+                token.start(),
+                fix="write names, separated by spaces, for example: A A {B, C} {} D",
+            )
+    return tuple(names)
+
+
+def check_identifier(kind: str, name: object) -> None:
+    """Refuse what is not an identifier, is too long, or is a word of the formula language.
+
+    Example:
+        >>> check_identifier("counter", "2n")
+        Traceback (most recent call last):
+        cranium.errors.InvalidNameError: a counter is a letter or _ followed by letters, digits or _, not '2n'
+    """
+    if not isinstance(name, str) or not _IDENTIFIER.match(name):
+        raise InvalidNameError(
+            f"a {kind} is a letter or _ followed by letters, digits or _, not {shorten(name)}",
+            key=f"{kind}s",
+        )
+    if len(name) > MAX_NAME:
+        raise InvalidNameError(
+            f"a {kind} has at most {MAX_NAME} characters, {shorten(name, 30)} has {len(name):,}",
+            key=f"{kind}s",
+        )
+    if name.lower() in RESERVED:
+        raise InvalidNameError(
+            f"{name!r} is a word of the formula language and cannot name a {kind}",
+            fix=f"call it {name}_ or p_{name}",
+            key=f"{kind}s",
+        )
+
+
+def check_unique(kind: str, names: Iterable[str]) -> None:
+    """Refuse the same name twice.
+
+    Example:
+        >>> check_unique("counter", ["n", "m", "n"])
+        Traceback (most recent call last):
+        cranium.errors.DuplicateNameError: the counter 'n' is declared twice
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise DuplicateNameError(f"the {kind} {name!r} is declared twice", key=f"{kind}s")
+        seen.add(name)

@@ -1,0 +1,389 @@
+"""Counting reward automata: Definition 1.1 (CRA) and Definition 1.2 (CCRA)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from cranium.automata.alphabet import Alphabet, AnyLabel, check_unique, parse_word
+from cranium.automata.formula import Formula
+from cranium.automata.program import SILENT_LIMIT, CounterProgram, in_order
+from cranium.automata.reward import Reward, RewardFunction, add_rewards
+from cranium.automata.rules import check_decrements, check_determinism, check_silent_loops
+from cranium.automata.satisfiability import find_label
+from cranium.automata.trace import Step, Trace
+from cranium.automata.transition import Configuration, Transition, zero_test
+from cranium.errors import (
+    EpisodeEndedError,
+    InvalidNameError,
+    NoTransitionError,
+    RewardError,
+    SilentLoopError,
+    StaticSilentLoopError,
+    TerminalStateError,
+    UnknownNameError,
+    shorten,
+)
+
+__all__ = ["CountingRewardAutomaton", "Size"]
+
+MEMO_LIMIT = 1 << 16
+
+
+class Size(NamedTuple):
+    """How large a machine is: |U|, |F|, the number of transitions, and k."""
+
+    states: int
+    terminal: int
+    transitions: int
+    counters: int
+
+
+class CountingRewardAutomaton(CounterProgram):
+    """A k-counter counting reward automaton ⟨U, F, Σ, Δ, δ, λ, u₀⟩.
+
+    A machine is immutable, and checked when it is made: see ``docs/semantics.md`` for the rules.
+    With k = 0 it is a reward machine; with constant rewards only, a CCRA.
+
+    Args:
+        propositions: P, the names of the events that a label can hold.
+        initial: u₀, the state in which every run begins, with all counters at zero.
+        transitions: δ and λ, as :class:`~cranium.Transition` objects.
+        states: U, the states that do not end the episode. Left out, they are the initial state and
+            the sources of transitions, in that order.
+        terminal: F, the states that end the episode.
+        accepting: Those terminal states that mean success.
+        counters: The names of the counters.
+        otherwise: What happens when no transition is enabled: ``"stay"`` (no change, reward 0),
+            ``"error"``, or the name of a terminal state.
+        name: What the machine is called in pictures and files.
+        silent_limit: How many silent transitions may follow each other.
+
+    Example:
+        The running example of the paper, A^N B C^N:
+
+        >>> machine = CountingRewardAutomaton(
+        ...     propositions=["A", "B", "C"],
+        ...     counters=["n"],
+        ...     initial="counting",
+        ...     terminal=["done", "failed"],
+        ...     accepting=["done"],
+        ...     transitions=[
+        ...         Transition(source="counting", guard="A & !B & !C", change=(1,)),
+        ...         Transition(source="counting", guard="B & !A & !C", zero_pattern="1", target="matching"),
+        ...         Transition(source="counting", guard="B & !A & !C", zero_pattern="0", target="failed"),
+        ...         Transition(source="counting", guard="C | A & B", target="failed"),
+        ...         Transition(source="matching", guard="C & !A & !B", zero_pattern="1", change=(-1,)),
+        ...         Transition(source="matching", guard="A | B", zero_pattern="1", target="failed"),
+        ...         Transition(source="matching", silent=True, zero_pattern="0", target="done", reward=1),
+        ...     ],
+        ... )
+        >>> machine.run(["A", "A", "B", "C", "C"]).accepted
+        True
+        >>> step = machine.step(Configuration("matching", (1,)), "C")
+        >>> print(step.configuration, step.reward)
+        ⟨done, 0⟩ 1.0
+    """
+
+    __slots__ = ("_steps", "accepting", "alphabet", "otherwise", "start", "terminal")
+
+    alphabet: Alphabet
+    terminal: tuple[str, ...]
+    accepting: tuple[str, ...]
+    otherwise: str
+    start: Configuration
+    """The configuration in which a run begins: silent transitions at reset are already taken."""
+
+    def __init__(
+        self,
+        *,
+        propositions: Iterable[str],
+        initial: str,
+        transitions: Iterable[Transition],
+        states: Iterable[str] | None = None,
+        terminal: Iterable[str] = (),
+        accepting: Iterable[str] = (),
+        counters: Iterable[str] = (),
+        otherwise: str = "stay",
+        name: str = "",
+        silent_limit: int = SILENT_LIMIT,
+    ) -> None:
+        self.alphabet = Alphabet(in_order(propositions))
+        self.terminal = in_order(terminal)
+        transitions = list(transitions)
+        self._set_up(
+            name=name,
+            initial=initial,
+            states=self.implied_states(initial, self.terminal, transitions)
+            if states is None
+            else states,
+            ends=self.terminal,
+            counters=counters,
+            transitions=transitions,
+            silent_limit=silent_limit,
+        )
+        self.accepting = in_order(accepting)
+        self.otherwise = otherwise
+        self._steps: dict[Any, Step] = {}
+        self._check_names()
+        check_decrements(self)
+        check_determinism(self, self._overlap)
+        check_silent_loops(self)
+        self.start = self._reset()
+        self._seal()
+
+    @staticmethod
+    def implied_states(
+        initial: str, terminal: Sequence[str], transitions: Iterable[Transition]
+    ) -> tuple[str, ...]:
+        """U when nobody lists it: the initial state and whatever a transition leaves.
+
+        A target that is none of these and not terminal is taken for a misspelt name.
+        """
+        ends = set(terminal)
+        names = dict.fromkeys([initial, *(t.source for t in transitions)])
+        return tuple(state for state in names if state not in ends)
+
+    # What the machine is
+
+    @property
+    def propositions(self) -> tuple[str, ...]:
+        """P, in order."""
+        return self.alphabet.propositions
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every reward is a number: whether this is a CCRA (Definition 1.2)."""
+        return not any(isinstance(t.reward, RewardFunction) for t in self.transitions)
+
+    @property
+    def is_reward_machine(self) -> bool:
+        """Whether it has no counters and no silent transitions."""
+        return not self.counters and not any(t.silent for t in self.transitions)
+
+    @property
+    def size(self) -> Size:
+        """The numbers of states, terminal states, transitions and counters."""
+        return Size(
+            len(self.states), len(self.terminal), len(self.transitions), len(self.counters)
+        )
+
+    def is_terminal(self, configuration: Configuration) -> bool:
+        """Whether the episode is over."""
+        return configuration[0] in self.terminal
+
+    def is_accepting(self, configuration: Configuration) -> bool:
+        """Whether the episode ended with success."""
+        return configuration[0] in self.accepting
+
+    # How it runs
+
+    def transition(
+        self, state: str, label: AnyLabel | None, zeros: str
+    ) -> tuple[str, tuple[int, ...]] | None:
+        """δ(u, σ, Z(c)): the next state and the change of the counters.
+
+        ``label=None`` is ε: then the answer is None where no silent transition is enabled.
+        """
+        found = self._find(state, label, zeros)
+        if found is not None:
+            return found.target, found.change
+        if label is None:
+            return None
+        target = state if self.otherwise == "stay" else self.otherwise
+        return target, (0,) * self.num_counters
+
+    def reward(self, state: str, label: AnyLabel | None, zeros: str) -> Reward:
+        """λ(u, σ, Z(c)): the reward, or reward function, of one transition."""
+        found = self._find(state, label, zeros)
+        return 0.0 if found is None else found.reward
+
+    def step(self, configuration: Configuration, label: AnyLabel) -> Step:
+        """Read one label: the next configuration, the reward, and the transitions that fired.
+
+        The reward is a number, or a function of (s, a, s′) if one of the transitions has one.
+        """
+        # A step depends on nothing but its arguments, so it is worked out once.
+        try:
+            return self._steps[configuration, label]
+        except (KeyError, TypeError):
+            return self._work_out(configuration, label)
+
+    def run(
+        self,
+        word: str | Iterable[AnyLabel],
+        experiences: Iterable[tuple[Any, Any, Any]] | None = None,
+    ) -> Trace:
+        """Read a word from the start until it ends or the machine does.
+
+        Args:
+            word: Labels: names, collections of names, ``()`` for the empty label; or text such as
+                ``"A A {B, C} {}"``.
+            experiences: One (s, a, s′) for each label, for machines with reward functions.
+        """
+        labels = parse_word(word) if isinstance(word, str) else list(word)
+        bits = [self.alphabet.label(label) for label in labels]
+        configuration, steps = self.start, []
+        for label in bits:
+            if self.is_terminal(configuration):
+                break
+            step = self.step(configuration, label)
+            configuration = step.configuration
+            steps.append(step)
+        given = None if experiences is None else tuple(experiences)
+        if given is not None and len(given) < len(steps):
+            raise RewardError(f"{len(steps)} labels were read, but {len(given)} experiences given")
+        return Trace(
+            word=tuple(bits),
+            start=self.start,
+            steps=tuple(steps),
+            ended=self.is_terminal(configuration),
+            succeeded=self.is_accepting(configuration),
+            experiences=given,
+        )
+
+    # How it works
+
+    def _work_out(self, configuration: Configuration, label: AnyLabel) -> Step:
+        configuration = self.check_configuration(configuration)
+        bits = self.alphabet.label(label)
+        if self.is_terminal(configuration):
+            raise EpisodeEndedError(
+                f"the state {configuration.state!r} is terminal: the episode is over",
+                fix="begin a new run at machine.start",
+            )
+        reading = self._reading(configuration.state, bits, zero_test(configuration.counters))
+        if reading is None:
+            step = self._otherwise(configuration, bits)
+        else:
+            after, silent = self.settle(self.apply(reading, configuration))
+            fired = (reading, *silent)
+            step = Step(after, add_rewards(t.reward for t in fired), fired)
+        if len(self._steps) >= MEMO_LIMIT:
+            self._steps.clear()
+        try:
+            self._steps[configuration, label] = step
+        except TypeError:  # a label given as a list or a set cannot be a key
+            self._steps[configuration, bits] = step
+        return step
+
+    def _reading(self, state: str, bits: int, zeros: str) -> Transition | None:
+        _, candidates = self.select(state, zeros)
+        alphabet = self.alphabet
+        return next((t for t in candidates if t.guard.evaluate(bits, alphabet)), None)
+
+    def _find(self, state: str, label: AnyLabel | None, zeros: str) -> Transition | None:
+        if state not in self._outgoing:
+            raise UnknownNameError.of("state", state, self._outgoing)
+        if len(zeros) != self.num_counters or zeros.strip("01"):
+            raise InvalidNameError(
+                f"Z(c) has one of 0 and 1 for each of {self.num_counters} counters, "
+                f"not {shorten(zeros)}"
+            )
+        if label is None:
+            return self.select(state, zeros)[0]
+        bits = self.alphabet.label(label)
+        found = self._reading(state, bits, zeros)
+        if found is None and self.otherwise == "error":
+            self._no_transition(state, bits, zeros)
+        return found
+
+    def _otherwise(self, configuration: Configuration, bits: int) -> Step:
+        if self.otherwise == "stay":
+            return Step(configuration, 0.0, ())
+        if self.otherwise == "error":
+            self._no_transition(configuration.state, bits, zero_test(configuration.counters))
+        return Step(Configuration(self.otherwise, configuration.counters), 0.0, ())
+
+    def _no_transition(self, state: str, bits: int, zeros: str) -> NoReturn:
+        raise NoTransitionError(
+            f"no transition of {state!r} is enabled on {self.alphabet.format(bits)}"
+            + (f" with zero pattern [{zeros}]" if zeros else ""),
+            fix="add one, or say otherwise: stay",
+        )
+
+    # What is checked, and how machines compare
+
+    def _check_names(self) -> None:
+        for state in self.terminal:
+            if state in ("stay", "error"):
+                raise InvalidNameError(
+                    f"a terminal state cannot be called {state!r}: 'otherwise' means "
+                    "something else by it",
+                    key="terminal",
+                )
+        check_unique("accepting state", self.accepting)
+        for state in self.accepting:
+            if state not in self.terminal:
+                unknown = UnknownNameError.of(
+                    "terminal state for 'accepting'", state, self.terminal
+                )
+                raise unknown.at(key="accepting")
+        if self.otherwise not in ("stay", "error", *self.terminal):
+            known = ("stay", "error", *self.terminal)
+            unknown = UnknownNameError.of("choice for 'otherwise'", self.otherwise, known)
+            raise unknown.at(key="otherwise")
+        for transition in self.transitions:
+            if transition.source in self.terminal:
+                raise TerminalStateError(
+                    f"{transition.where} leaves a terminal state: terminal states end the episode",
+                    place=transition.place,
+                    fix=f"remove the transition, or {transition.source!r} from terminal",
+                )
+            for name in sorted(transition.guard.propositions - set(self.propositions)):
+                where = f"{transition.where}: "
+                unknown = UnknownNameError.of("proposition", name, self.propositions, where)
+                raise unknown.at(transition.place)
+
+    def _overlap(self, one: Formula, other: Formula) -> str | None:
+        names = find_label(one, other)
+        return None if names is None else f"label {self.alphabet.format(self.alphabet.label(names))}"
+
+    def _reset(self) -> Configuration:
+        try:
+            start, fired = self.settle(Configuration(self.initial, (0,) * self.num_counters))
+        except SilentLoopError as loop:
+            raise StaticSilentLoopError(f"at reset, {loop.message}", place=loop.place) from None
+        for transition in fired:
+            if transition.reward != 0:
+                raise RewardError(
+                    f"{transition.where} would pay {transition.reward} at reset, before any action",
+                    place=transition.place,
+                    fix="pay it on a transition that reads a label",
+                )
+        if self.is_terminal(start):
+            raise TerminalStateError(
+                f"silent transitions lead to the terminal state {start.state!r} at reset, "
+                "so the episode ends before it begins",
+                place=fired[-1].place,
+            )
+        return start
+
+    def _definition(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "propositions": self.propositions,
+            "counters": self.counters,
+            "states": self.states,
+            "initial": self.initial,
+            "terminal": self.terminal,
+            "accepting": self.accepting,
+            "otherwise": self.otherwise,
+            "transitions": self.transitions,
+            "silent_limit": self.silent_limit,
+        }
+
+    def __eq__(self, other: object) -> bool:
+        # A reward machine equals the automaton that it is: only what is defined counts.
+        if not isinstance(other, CountingRewardAutomaton):
+            return NotImplemented
+        return self is other or self._definition() == other._definition()
+
+    __hash__ = CounterProgram.__hash__
+
+    def __repr__(self) -> str:
+        size = self.size
+        return (
+            f"<{type(self).__name__} {self.name or self.initial!r}: {size.states} states, "
+            f"{size.terminal} terminal, {size.transitions} transitions, {size.counters} counters>"
+        )

@@ -1,0 +1,322 @@
+"""Machines in files: YAML and JSON in and out, Toro Icarte's ``.txt`` in, HOA out.
+
+A file is data. Nothing in it is ever executed: formulas are parsed, reward functions are named in
+the file and given by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path as FilePath
+from typing import Any
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.documents import Document, point, read_json, read_yaml
+from cranium.automata.formula import FALSE, TRUE, Formula, parse_formula
+from cranium.automata.hoa import to_hoa
+from cranium.automata.program import SILENT_LIMIT
+from cranium.automata.reward import Reward, RewardFunction, as_reward
+from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.schema import AutomatonFile, TransitionEntry, read_tests, validate
+from cranium.automata.toro_icarte import read_toro_icarte
+from cranium.automata.transition import Transition
+from cranium.errors import (
+    CraniumError,
+    FileAccessError,
+    FileFormatError,
+    Place,
+    TextError,
+    UnknownNameError,
+)
+
+__all__ = ["dumps", "load", "loads", "save"]
+
+Rewards = Mapping[str, Callable[[Any, Any, Any], float]]
+
+MAX_BYTES = 64 * 2**20
+_PLAIN = re.compile(r"[A-Za-z_(][\w ()&|!<>=.+-]*\Z", re.ASCII)
+_NOT_PLAIN = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
+_READERS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".txt": "toro-icarte"}
+_WRITERS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".hoa": "hoa"}
+
+
+def load(
+    path: str | os.PathLike[str], *, rewards: Rewards | None = None
+) -> CountingRewardAutomaton:
+    """Read a machine from a file: ``.yaml``, ``.json``, or Toro Icarte's ``.txt``.
+
+    A machine without counters and silent transitions comes back as a ``RewardMachine``.
+
+    Args:
+        path: The file.
+        rewards: The reward functions that the file names.
+
+    Example:
+        >>> import cranium, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "task.yaml"
+        >>> cranium.save(cranium.library.load("anbcn"), path)
+        >>> cranium.load(path) == cranium.library.load("anbcn")
+        True
+    """
+    path = FilePath(path)
+    form = _form(path, _READERS, "read")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise FileFormatError(f"{path} has more than {MAX_BYTES // 2**20} MiB")
+        raw = path.read_bytes()
+    except OSError as problem:
+        raise FileAccessError(f"cannot read {path}: {problem.strerror}") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1) + 1
+        raise FileFormatError(
+            f"this is not UTF-8: byte {raw[problem.start]:#04x}",
+            place=Place(line, column, str(path)),
+        ) from None
+    return loads(text, form=form, rewards=rewards, file=str(path))
+
+
+def loads(
+    text: str, *, form: str = "yaml", rewards: Rewards | None = None, file: str | None = None
+) -> CountingRewardAutomaton:
+    """Read a machine from text: ``form`` is ``"yaml"``, ``"json"`` or ``"toro-icarte"``.
+
+    Example:
+        >>> machine = loads('''
+        ... propositions: [mail, office]
+        ... initial: no mail
+        ... terminal: [done]
+        ... accepting: [done]
+        ... transitions:
+        ...   - {from: no mail, when: mail, to: mail}
+        ...   - {from: mail, when: office, to: done, reward: 1}
+        ... ''')
+        >>> machine.run("mail office").total_reward
+        1.0
+    """
+    if len(text) > MAX_BYTES:
+        raise FileFormatError(f"the text has more than {MAX_BYTES // 2**20:,} Mi characters")
+    try:
+        if form == "toro-icarte":
+            return read_toro_icarte(text, file=file, rewards=rewards)
+        readers = {"yaml": read_yaml, "json": read_json}
+        if form not in readers:
+            raise UnknownNameError.of("form of file", form, [*readers, "toro-icarte"])
+        document = readers[form](text, file)
+        return _build(document, validate(document), rewards or {})
+    except CraniumError as problem:
+        if problem.place is not None and problem.excerpt is None:
+            problem.excerpt = point(text, "", problem.place).excerpt
+        raise
+
+
+def save(machine: CountingRewardAutomaton, path: str | os.PathLike[str]) -> None:
+    """Write a machine to a ``.yaml``, ``.json`` or ``.hoa`` file, all or nothing.
+
+    Example:
+        >>> import cranium, tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "task.json"
+        >>> cranium.save(cranium.library.load("office"), path)
+    """
+    path = FilePath(path)
+    write_text(path, dumps(machine, form=_form(path, _WRITERS, "write")))
+
+
+def dumps(machine: CountingRewardAutomaton, *, form: str = "yaml") -> str:
+    """A machine as text: ``form`` is ``"yaml"``, ``"json"`` or ``"hoa"`` (without counters).
+
+    Example:
+        >>> import cranium
+        >>> print(dumps(cranium.library.load("mail-delivery")).splitlines()[1])
+        propositions: [mail, person, decoration]
+    """
+    if form == "hoa":
+        return to_hoa(machine)
+    data = _as_data(machine)
+    if form == "json":
+        return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    if form != "yaml":
+        raise UnknownNameError.of("form of file", form, ["yaml", "json", "hoa"])
+    transitions = data.pop("transitions")
+    lines = [f"{key}: {_flow(value)}" for key, value in data.items()]
+    lines.append("transitions:" if transitions else "transitions: []")
+    lines.extend(f"  - {_flow(entry)}" for entry in transitions)
+    return "\n".join(lines) + "\n"
+
+
+def write_text(path: FilePath, text: str) -> None:
+    """Write a file all or nothing, so that an interrupted write leaves the old one."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: FilePath, content: bytes) -> None:
+    """Write a file all or nothing, so that an interrupted write leaves the old one."""
+    try:
+        handle, draft = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            umask = os.umask(0)
+            os.umask(umask)
+            FilePath(draft).chmod(0o666 & ~umask)
+            FilePath(draft).replace(path)
+        except BaseException:
+            FilePath(draft).unlink(missing_ok=True)
+            raise
+    except OSError as problem:
+        raise FileAccessError(f"cannot write {path}: {problem.strerror}") from None
+
+
+def _form(path: FilePath, forms: Mapping[str, str], verb: str) -> str:
+    try:
+        return forms[path.suffix.lower()]
+    except KeyError:
+        endings = ", ".join(forms)
+        raise FileAccessError(
+            f"cannot {verb} {path}: its name does not end in one of {endings}"
+        ) from None
+
+
+# From data to a machine
+
+
+def _build(document: Document, entry: AutomatonFile, rewards: Rewards) -> CountingRewardAutomaton:
+    counters = tuple(entry.counters)
+    transitions = [
+        _transition(document, number, row, counters, rewards)
+        for number, row in enumerate(entry.transitions)
+    ]
+    definition: dict[str, Any] = {
+        "name": entry.name,
+        "propositions": entry.propositions,
+        "initial": entry.initial,
+        "states": entry.states,
+        "terminal": entry.terminal,
+        "accepting": entry.accepting,
+        "otherwise": entry.otherwise,
+        "transitions": transitions,
+    }
+    try:
+        plain = entry.silent_limit == SILENT_LIMIT and not any(t.silent for t in transitions)
+        if not counters and plain:
+            return RewardMachine(**definition)
+        return CountingRewardAutomaton(
+            **definition, counters=counters, silent_limit=entry.silent_limit
+        )
+    except CraniumError as problem:
+        raise problem.at(document.place((problem.key,) if problem.key else ())) from None
+
+
+def _transition(
+    document: Document,
+    number: int,
+    row: TransitionEntry,
+    counters: tuple[str, ...],
+    rewards: Rewards,
+) -> Transition:
+    path = ("transitions", number)
+    where = f"transition {number + 1}: "
+    key = "from"
+    try:
+        key = "when"
+        guard = _guard(row.when)
+        key = "if"
+        pattern = read_tests(row.if_, counters)
+        key = "add"
+        for counter in row.add:
+            if counter not in counters:
+                raise UnknownNameError.of("counter", counter, counters, where)
+        key = "reward"
+        reward = _reward(row.reward, rewards, where)
+        key = "silent"
+        return Transition(
+            source=row.from_,
+            target=row.to or row.from_,
+            guard=guard,
+            zero_pattern=pattern,
+            change=tuple(row.add.get(counter, 0) for counter in counters),
+            reward=reward,
+            silent=row.silent,
+            place=document.places.get(path),
+        )
+    except TextError as problem:
+        # The excerpt shows the formula; the place is that of the formula in the file.
+        problem.place = document.place((*path, key))
+        raise
+    except CraniumError as problem:
+        raise problem.at(document.place((*path, key))) from None
+
+
+def _guard(when: str | bool) -> Formula:
+    if isinstance(when, bool):
+        return TRUE if when else FALSE
+    return parse_formula(when)
+
+
+def _reward(reward: float | str, rewards: Rewards, where: str) -> Reward:
+    if not isinstance(reward, str):
+        return as_reward(reward)
+    if reward not in rewards:
+        unknown = UnknownNameError.of("reward function", reward, rewards, where)
+        unknown.fix = f"give it: load(path, rewards={{{reward!r}: function}}); {unknown.fix}"
+        raise unknown
+    given = rewards[reward]
+    return given if isinstance(given, RewardFunction) else RewardFunction(reward, given)
+
+
+# From a machine to data
+
+
+def _as_data(machine: CountingRewardAutomaton) -> dict[str, Any]:
+    implied = machine.implied_states(machine.initial, machine.terminal, machine.transitions)
+    data: dict[str, Any] = {
+        "name": machine.name,
+        "propositions": list(machine.propositions),
+        "counters": list(machine.counters),
+        "states": None if machine.states == implied else list(machine.states),
+        "initial": machine.initial,
+        "terminal": list(machine.terminal),
+        "accepting": list(machine.accepting),
+        "otherwise": machine.otherwise,
+        "silent_limit": None if machine.silent_limit == SILENT_LIMIT else machine.silent_limit,
+        "transitions": [_entry(t, machine.counters) for t in machine.transitions],
+    }
+    required = ("propositions", "initial", "otherwise", "transitions")
+    return {key: value for key, value in data.items() if value or key in required}
+
+
+def _entry(transition: Transition, counters: tuple[str, ...]) -> dict[str, Any]:
+    tests = transition.tests(counters)
+    pairs = zip(counters, transition.change, strict=True)
+    reward = transition.reward
+    if not isinstance(reward, RewardFunction) and reward.is_integer() and abs(reward) < 1e15:
+        reward = int(reward)
+    entry: dict[str, Any] = {
+        "from": transition.source,
+        "when": None if transition.guard == TRUE else transition.guard.format(),
+        "silent": transition.silent,
+        "if": tests[0] if len(tests) == 1 else tests,
+        "to": None if transition.target == transition.source else transition.target,
+        "add": {counter: step for counter, step in pairs if step},
+        "reward": reward.name if isinstance(reward, RewardFunction) else reward,
+    }
+    return {key: value for key, value in entry.items() if value or key == "from"}
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style, strings quoted wherever YAML 1.1 or 1.2 could misread them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_flow(k)}: {_flow(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, str):
+        plain = _PLAIN.match(value) and value.strip() == value
+        safe = plain and value.lower() not in _NOT_PLAIN
+        return value if safe else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

@@ -1,0 +1,257 @@
+"""What every counter machine of this package shares: states, counters, transitions, silent runs.
+
+:class:`CounterProgram` is the control unit. :class:`~cranium.CountingRewardAutomaton` adds labels,
+rewards and terminal states to it, :class:`~cranium.CounterMachine` adds symbols and acceptance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NoReturn, Self
+
+from cranium.automata.alphabet import check_identifier, check_unique
+from cranium.automata.transition import (
+    Configuration,
+    Transition,
+    check_state_name,
+    matches,
+    zero_test,
+)
+from cranium.errors import (
+    CounterRuleError,
+    CounterUnderflowError,
+    InvalidNameError,
+    SilentLoopError,
+    UnknownNameError,
+    shorten,
+)
+
+__all__ = ["CounterProgram", "in_order"]
+
+SILENT_LIMIT = 100_000
+MAX_TITLE = 200
+
+
+class CounterProgram:
+    """States, counters and transitions, and how silent transitions run."""
+
+    __slots__ = (
+        "_enabled",
+        "_outgoing",
+        "_sealed",
+        "counters",
+        "initial",
+        "name",
+        "silent_limit",
+        "states",
+        "transitions",
+    )
+
+    name: str
+    initial: str
+    states: tuple[str, ...]
+    counters: tuple[str, ...]
+    transitions: tuple[Transition, ...]
+    silent_limit: int
+    _outgoing: Mapping[str, list[Transition]]
+    _enabled: dict[tuple[str, str], tuple[Transition | None, tuple[Transition, ...]]]
+
+    def _set_up(
+        self,
+        *,
+        name: str,
+        initial: str,
+        states: Iterable[str],
+        ends: Iterable[str],
+        counters: Iterable[str],
+        transitions: Iterable[Transition],
+        silent_limit: int,
+    ) -> None:
+        """Take the parts, check their names, and number the transitions."""
+        self.name = _checked_title(name)
+        self.initial = initial
+        self.states = in_order(states)
+        self.counters = in_order(counters)
+        self.silent_limit = _checked_limit(silent_limit)
+        for counter in self.counters:
+            check_identifier("counter", counter)
+        check_unique("counter", self.counters)
+        known = dict.fromkeys((*self.states, *ends))
+        for state in known:
+            check_state_name(state)
+        check_unique("state", (*self.states, *ends))
+        if initial not in self.states:
+            raise UnknownNameError.of("state for 'initial'", initial, self.states).at(key="initial")
+        k = len(self.counters)
+        self.transitions = tuple(t.bound(number=i, num_counters=k) for i, t in enumerate(transitions, 1))
+        outgoing: dict[str, list[Transition]] = {state: [] for state in known}
+        for transition in self.transitions:
+            for state in (transition.source, transition.target):
+                if state not in known:
+                    where = f"{transition.where}: "
+                    raise UnknownNameError.of("state", state, known, where).at(transition.place)
+            outgoing[transition.source].append(transition)
+        self._outgoing = outgoing
+        self._enabled = {}
+
+    @property
+    def num_counters(self) -> int:
+        """The paper's k."""
+        return len(self.counters)
+
+    def outgoing(self, state: str) -> tuple[Transition, ...]:
+        """The transitions that leave a state, in the order in which they were given."""
+        return tuple(self._outgoing[state])
+
+    def select(self, state: str, zeros: str) -> tuple[Transition | None, tuple[Transition, ...]]:
+        """The silent transition that fits ⟨u, Z(c)⟩, if there is one, and the reading ones."""
+        try:
+            return self._enabled[state, zeros]
+        except KeyError:
+            fits = [t for t in self._outgoing[state] if matches(t.zero_pattern, zeros)]
+            silent = next((t for t in fits if t.silent), None)
+            chosen = silent, tuple(t for t in fits if not t.silent)
+            self._enabled[state, zeros] = chosen
+            return chosen
+
+    def apply(self, transition: Transition, configuration: Configuration) -> Configuration:
+        """The configuration after a transition; a counter that would pass below zero is refused."""
+        counters = tuple(
+            [c + m for c, m in zip(configuration.counters, transition.change, strict=True)]
+        )
+        if counters and min(counters) < 0:
+            self._underflow(transition, configuration, counters)
+        return Configuration(transition.target, counters)
+
+    def _underflow(
+        self, transition: Transition, configuration: Configuration, counters: tuple[int, ...]
+    ) -> NoReturn:
+        index = next(i for i, value in enumerate(counters) if value < 0)
+        raise CounterUnderflowError(
+            f"{transition.where} would take the counter {self.counters[index]!r} from "
+            f"{configuration.counters[index]} to {counters[index]}",
+            place=transition.place,
+            fix="counters are never negative: decrement by 1, or go through an intermediate state",
+        )
+
+    def settle(self, configuration: Configuration) -> tuple[Configuration, list[Transition]]:
+        """Take silent transitions as long as one is enabled; where it ends, and what fired."""
+        fired: list[Transition] = []
+        for silent, after in self.silent_run(configuration):
+            fired.append(silent)
+            configuration = after
+        return configuration, fired
+
+    def silent_run(
+        self, configuration: Configuration
+    ) -> Iterator[tuple[Transition, Configuration]]:
+        """The silent transitions that fire from here, each with the configuration after it.
+
+        A silent run that repeats a configuration would go on for ever: the machine is
+        deterministic, so Brent's algorithm finds any repetition without remembering the run.
+        """
+        landmark, power, length = configuration, 1, 0
+        while True:
+            silent, _ = self.select(configuration.state, zero_test(configuration.counters))
+            if silent is None:
+                return
+            configuration = self.apply(silent, configuration)
+            length += 1
+            yield silent, configuration
+            if configuration == landmark:
+                raise SilentLoopError(
+                    f"silent transitions repeat the configuration {configuration} for ever",
+                    place=silent.place,
+                    fix="let the loop change a counter towards the test that ends it",
+                )
+            if length == power:
+                landmark, power = configuration, power * 2
+            if length >= self.silent_limit:
+                raise SilentLoopError(
+                    f"more than {self.silent_limit:,} silent transitions in a row, "
+                    f"now in {configuration}",
+                    place=silent.place,
+                    fix="raise silent_limit if the run is meant to be that long",
+                )
+
+    def check_configuration(self, configuration: tuple[str, tuple[int, ...]]) -> Configuration:
+        """Accept a configuration of this machine, given as one or as a plain pair."""
+        try:
+            state, counters = configuration
+            counters = tuple(counters)
+        except (TypeError, ValueError):
+            raise CounterRuleError(
+                f"a configuration is a state and its counters, not {shorten(configuration)}"
+            ) from None
+        if state not in self._outgoing:
+            raise UnknownNameError.of("state", state, self._outgoing)
+        good = all(isinstance(c, int) and not isinstance(c, bool) and c >= 0 for c in counters)
+        if len(counters) != self.num_counters or not good:
+            raise CounterRuleError(
+                f"{self.num_counters} counters of at least 0 belong to a configuration of this "
+                f"machine, not {shorten(counters)}"
+            )
+        return Configuration(state, counters)
+
+    # Immutable, as automata-lib's machines are: every check is made once, on construction.
+
+    def _seal(self) -> None:
+        object.__setattr__(self, "_sealed", True)
+
+    def __setattr__(self, attribute: str, value: object) -> None:
+        if getattr(self, "_sealed", False):
+            raise AttributeError(f"a {type(self).__name__} is immutable: cannot set {attribute!r}")
+        object.__setattr__(self, attribute, value)
+
+    def __delattr__(self, attribute: str) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} is immutable: cannot delete {attribute!r}")
+
+    def _definition(self) -> dict[str, Any]:
+        """The keyword arguments that make this machine again."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._definition() == other._definition()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((self.initial, self.states, self.transitions))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _build, (type(self), self._definition())
+
+
+def _build(cls: type[CounterProgram], definition: dict[str, Any]) -> CounterProgram:
+    return cls(**definition)
+
+
+def _checked_title(name: object) -> str:
+    if isinstance(name, str) and len(name) <= MAX_TITLE and (name.isprintable() or not name):
+        return name
+    raise InvalidNameError(
+        f"a machine's name is at most {MAX_TITLE} printable characters, not {shorten(name)}",
+        key="name",
+    )
+
+
+def _checked_limit(limit: object) -> int:
+    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1:
+        return limit
+    raise CounterRuleError(f"silent_limit is 1 or more, not {shorten(limit)}", key="silent_limit")
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """A tuple of names; those of a set are sorted, so that no run depends on hashing.
+
+    Example:
+        >>> in_order({"b", "a"}), in_order(["b", "a"])
+        (('a', 'b'), ('b', 'a'))
+    """
+    if isinstance(names, str):
+        raise CounterRuleError(f"names come as a collection, not as one text: {shorten(names)}")
+    return tuple(sorted(names)) if isinstance(names, set | frozenset) else tuple(names)

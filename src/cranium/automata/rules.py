@@ -1,0 +1,151 @@
+"""The rules that every machine obeys from construction on.
+
+Each function is one rule; each message shows a witness. What can only be reported (unreachable
+states and the like) is in :mod:`cranium.automata.check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import combinations, islice
+
+from cranium.automata.formula import Formula
+from cranium.automata.program import CounterProgram
+from cranium.automata.transition import Configuration, Transition, matches
+from cranium.errors import CounterRuleError, NondeterminismError, StaticSilentLoopError
+
+__all__ = ["check_decrements", "check_determinism", "check_silent_loops"]
+
+Overlap = Callable[[Formula, Formula], str | None]
+"""Two guards → a label that satisfies both, ready for a message, or None."""
+
+MAX_CYCLES = 10_000
+
+
+def check_decrements(program: CounterProgram) -> None:
+    """A transition may only take from a counter that its zero pattern says is not zero."""
+    for transition in program.transitions:
+        entries = zip(program.counters, transition.zero_pattern, transition.change, strict=True)
+        for counter, test, step in entries:
+            if step < 0 and test != "1":
+                may = "is" if test == "0" else "may be"
+                raise CounterRuleError(
+                    f"{transition.where} takes {-step} from the counter {counter!r}, which {may} zero",
+                    place=transition.place,
+                    fix=f"test the counter: if {counter} > 0",
+                )
+
+
+def check_determinism(program: CounterProgram, overlap: Overlap) -> None:
+    """No two transitions of one state may be enabled together; order never decides."""
+    proved: set[tuple[tuple[Formula, str, bool], ...]] = set()
+    for state in program.states:
+        transitions = program.outgoing(state)
+        shape = tuple((t.guard, t.zero_pattern, t.silent) for t in transitions)
+        if shape in proved:
+            continue
+        for one, other in combinations(transitions, 2):
+            _check_apart(program, one, other, overlap)
+        proved.add(shape)
+
+
+def _check_apart(
+    program: CounterProgram, one: Transition, other: Transition, overlap: Overlap
+) -> None:
+    if not matches(one.zero_pattern, other.zero_pattern):
+        return
+    if one.silent or other.silent:
+        reading = other if one.silent else one
+        witness = "no label" if reading.silent else overlap(reading.guard, reading.guard)
+        rule = "a silent transition leaves no choice, so nothing else may be enabled with it"
+    else:
+        witness = overlap(one.guard, other.guard)
+        rule = "at most one transition may be enabled"
+    if witness is None:
+        return
+    both = zip(one.zero_pattern, other.zero_pattern, strict=True)
+    zeros = "".join(a if a != "*" else b for a, b in both).replace("*", "0")
+    named = ", ".join(
+        f"{counter} {'> 0' if zero == '1' else '== 0'}"
+        for counter, zero in zip(program.counters, zeros, strict=True)
+    )
+    raise NondeterminismError(
+        f"{one.where} and {other.where} are both enabled on {witness}"
+        + (f" with zero pattern [{zeros}] ({named})" if named else "")
+        + f": {rule}",
+        place=other.place,
+        fix="make the guards or the zero tests exclude each other",
+    )
+
+
+def check_silent_loops(program: CounterProgram) -> None:
+    """No cycle of silent transitions may be one that, once entered, never ends.
+
+    A simple cycle with net change d repeats for ever from some configuration exactly if no counter
+    loses in it (d ≥ 0) and those that it tests for zero come back to the same value (d = 0).
+    Longer, interleaved loops are left to the run, which raises ``SilentLoopError``.
+    """
+    silent = [t for t in program.transitions if t.silent]
+    for cycle in islice(_silent_cycles(silent), MAX_CYCLES):
+        start = _endless_from(cycle, program.num_counters)
+        if start is not None:
+            numbers = ", ".join(str(t.number) for t in cycle)
+            raise StaticSilentLoopError(
+                f"the silent transitions {numbers} repeat for ever from "
+                f"{Configuration(cycle[0].source, start)}",
+                place=cycle[0].place,
+                fix="let the loop take from a counter that it tests, or remove silent",
+            )
+
+
+def _silent_cycles(silent: list[Transition]) -> Iterable[list[Transition]]:
+    follows = [
+        (i, j)
+        for i, one in enumerate(silent)
+        for j, other in enumerate(silent)
+        if one.target == other.source and _can_follow(one, other)
+    ]
+    if not follows:
+        return
+    import networkx
+
+    for cycle in networkx.simple_cycles(networkx.DiGraph(follows)):
+        yield [silent[i] for i in cycle]
+
+
+def _can_follow(one: Transition, other: Transition) -> bool:
+    """Whether the zero tests allow ``other`` right after ``one``."""
+    entries = zip(one.zero_pattern, one.change, other.zero_pattern, strict=True)
+    for test, step, following in entries:
+        after_is_zero = test == "0" and step == 0
+        after_is_positive = step > 0 or (test == "1" and step == 0)
+        if (after_is_zero and following == "1") or (after_is_positive and following == "0"):
+            return False
+    return True
+
+
+def _endless_from(cycle: list[Transition], num_counters: int) -> tuple[int, ...] | None:
+    """Counters from which the cycle repeats for ever, or None if it always ends."""
+    start: list[int] = []
+    for index in range(num_counters):
+        value = _endless_value([(t.zero_pattern[index], t.change[index]) for t in cycle])
+        if value is None:
+            return None
+        start.append(value)
+    return tuple(start)
+
+
+def _endless_value(steps: list[tuple[str, int]]) -> int | None:
+    """A start value of one counter that passes all tests on every round, or None."""
+    total, least = 0, 0
+    must_be: set[int] = set()
+    for test, step in steps:
+        if test == "0":
+            must_be.add(-total)
+        least = max(least, (1 if test == "1" else 0) - total)
+        total += step
+        least = max(least, -total)
+    if total < 0 or (must_be and (total > 0 or len(must_be) > 1)):
+        return None
+    value = must_be.pop() if must_be else least
+    return value if value >= least else None

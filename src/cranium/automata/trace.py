@@ -1,0 +1,90 @@
+"""What a machine did: one step, and a whole run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cranium.automata.reward import Reward, RewardFunction
+from cranium.automata.transition import Configuration, Transition
+from cranium.errors import RewardError
+
+__all__ = ["Step", "Trace"]
+
+
+class Step(NamedTuple):
+    """What reading one label did.
+
+    ``fired`` holds the transition that read the label and the silent ones after it; it is empty
+    when none was enabled and the machine's ``otherwise`` decided.
+    """
+
+    configuration: Configuration
+    reward: Reward
+    fired: tuple[Transition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A run of a machine on a word.
+
+    Attributes:
+        word: The labels of the word, as bitmasks.
+        start: The configuration before the first label.
+        steps: One :class:`Step` for each label that was read.
+        ended: Whether the run ended in a terminal state.
+        succeeded: Whether that state is an accepting one.
+        experiences: The (s, a, s′) that came with the labels, for reward functions.
+
+    Example:
+        >>> import cranium
+        >>> trace = cranium.library.load("anbcn").run("A B C")
+        >>> trace.accepted, trace.total_reward, trace.unread
+        (True, 1.0, 0)
+        >>> print(*trace.configurations)
+        ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨matching, 1⟩ ⟨done, 0⟩
+    """
+
+    word: tuple[int, ...]
+    start: Configuration
+    steps: tuple[Step, ...]
+    ended: bool
+    succeeded: bool
+    experiences: tuple[tuple[Any, Any, Any], ...] | None = None
+
+    @property
+    def unread(self) -> int:
+        """How many labels were left when the machine ended."""
+        return len(self.word) - len(self.steps)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the whole word was read and ended in an accepting state."""
+        return self.succeeded and not self.unread
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """The start and the configuration after each label that was read."""
+        return (self.start, *(step.configuration for step in self.steps))
+
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        """The reward of each step; reward functions need the run's ``experiences``."""
+        return tuple(self._value(index, step.reward) for index, step in enumerate(self.steps))
+
+    @property
+    def total_reward(self) -> float:
+        """The sum of the rewards."""
+        return math.fsum(self.rewards)
+
+    def _value(self, index: int, reward: Reward) -> float:
+        if not isinstance(reward, RewardFunction):
+            return reward
+        if self.experiences is None:
+            raise RewardError(
+                f"step {index + 1} pays by the reward function {reward.name!r}, "
+                "which needs to know what happened",
+                fix="give run(word, experiences=[(s, a, s'), ...])",
+            )
+        return reward(*self.experiences[index])

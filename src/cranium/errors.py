@@ -1,0 +1,266 @@
+"""Every error that Cranium raises on purpose.
+
+    CraniumError
+    ├── AutomatonError                  a machine that may not be built
+    │   ├── UnknownNameError            a state, proposition, counter or reward nobody declared
+    │   ├── DuplicateNameError          the same name twice
+    │   ├── InvalidNameError            a name that is not allowed to be one
+    │   ├── NondeterminismError         two transitions enabled together
+    │   ├── CounterRuleError            a counter that could be taken below zero; wrong vector lengths
+    │   ├── TerminalStateError          a transition that leaves a terminal state
+    │   ├── RewardError                 a reward that is not finite, or not allowed where it stands
+    │   └── StaticSilentLoopError       silent transitions that would run for ever (also a SilentLoopError)
+    ├── RunError                        a machine that may not go on
+    │   ├── CounterUnderflowError       a change would take a counter below zero
+    │   ├── SilentLoopError             silent transitions repeat a configuration, or pass the limit
+    │   ├── NoTransitionError           nothing is enabled and ``otherwise`` is ``"error"``
+    │   ├── EpisodeEndedError           a step from a terminal state
+    │   └── LabelError                  a label that is not one
+    ├── TextError                       text that could not be parsed
+    │   ├── FormulaSyntaxError
+    │   ├── WordSyntaxError
+    │   └── FileFormatError             a file with the wrong structure, or one too hostile to read
+    ├── ConversionError                 a conversion that has no answer for this machine
+    ├── DrawingError                    a picture that could not be made
+    └── FileAccessError                 a file that could not be read or written
+
+Every error says which rule was broken and by which value, where (``place``: a file, line and
+column, when the machine came from a file) and what to do about it (``fix``).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import NamedTuple, Self
+
+__all__ = [
+    "AutomatonError",
+    "ConversionError",
+    "CounterRuleError",
+    "CounterUnderflowError",
+    "CraniumError",
+    "DrawingError",
+    "DuplicateNameError",
+    "EpisodeEndedError",
+    "FileAccessError",
+    "FileFormatError",
+    "FormulaSyntaxError",
+    "InvalidNameError",
+    "LabelError",
+    "NoTransitionError",
+    "NondeterminismError",
+    "Place",
+    "RewardError",
+    "RunError",
+    "SilentLoopError",
+    "StaticSilentLoopError",
+    "TerminalStateError",
+    "TextError",
+    "UnknownNameError",
+    "WordSyntaxError",
+]
+
+
+class Place(NamedTuple):
+    """Where something stands in a text: line and column count from one.
+
+    Example:
+        >>> str(Place(line=12, column=5, file="task.yaml"))
+        'task.yaml:12:5'
+        >>> str(Place(line=1, column=3))
+        'line 1, column 3'
+    """
+
+    line: int
+    column: int
+    file: str | None = None
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return f"line {self.line}, column {self.column}"
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class CraniumError(Exception):
+    """The root of all errors of this library.
+
+    Attributes:
+        message: The rule that was broken and the value that broke it.
+        place: Where, if it is known.
+        excerpt: The offending line with a caret under the offending column, if there is one.
+        fix: What to do about it.
+        key: Which part of a machine's definition broke the rule, in the words of the file format.
+
+    Example:
+        >>> print(CraniumError("no such state: 'dnoe'", place=Place(3, 9, "t.yaml"), fix="did you mean 'done'?"))
+        t.yaml:3:9: no such state: 'dnoe'
+          fix: did you mean 'done'?
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        place: Place | None = None,
+        excerpt: str | None = None,
+        fix: str | None = None,
+        key: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+        self.excerpt = excerpt
+        self.fix = fix
+        self.key = key
+
+    def __str__(self) -> str:
+        head = f"{self.place}: {self.message}" if self.place else self.message
+        excerpt = [f"  {line}" for line in (self.excerpt or "").splitlines()]
+        fix = [f"  fix: {self.fix}"] if self.fix else []
+        return "\n".join([head, *excerpt, *fix])
+
+    def at(self, place: Place | None = None, *, key: str | None = None) -> Self:
+        """Say where it happened, unless a closer place is already known."""
+        self.place = self.place or place
+        self.key = self.key or key
+        return self
+
+
+class AutomatonError(CraniumError, ValueError):
+    """A machine that may not be built."""
+
+
+class UnknownNameError(AutomatonError):
+    """A state, proposition, counter or reward function that nobody declared."""
+
+    @classmethod
+    def of(cls, kind: str, name: object, known: Iterable[str], where: str = "") -> Self:
+        """Name the kind of thing, the unknown name, and the nearest known one.
+
+        Example:
+            >>> raise UnknownNameError.of("proposition", "cofee", ["coffee", "mail"])
+            Traceback (most recent call last):
+            cranium.errors.UnknownNameError: no such proposition: 'cofee'
+              fix: did you mean 'coffee'? known: coffee, mail
+        """
+        names = list(known)
+        shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+        near = difflib.get_close_matches(str(name)[:200], names, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? known: {shown}" if near else f"known: {shown or 'none'}"
+        return cls(f"{where}no such {kind}: {shorten(name)}", fix=hint)
+
+
+class DuplicateNameError(AutomatonError):
+    """The same name twice."""
+
+
+class InvalidNameError(AutomatonError):
+    """A name that is not allowed to be one."""
+
+
+class NondeterminismError(AutomatonError):
+    """Two transitions of one state can be enabled together."""
+
+
+class CounterRuleError(AutomatonError):
+    """A counter could be taken below zero, or a vector does not have one entry for each counter."""
+
+
+class TerminalStateError(AutomatonError):
+    """A transition leaves a terminal state, or the machine ends before it begins."""
+
+
+class RewardError(AutomatonError):
+    """A reward is not a finite number, not given, or not allowed where it stands."""
+
+
+class RunError(CraniumError, RuntimeError):
+    """A machine that may not go on."""
+
+
+class CounterUnderflowError(RunError):
+    """A change would take a counter below zero."""
+
+
+class SilentLoopError(RunError):
+    """Silent transitions repeat a configuration, or exceed the limit."""
+
+
+class StaticSilentLoopError(AutomatonError, SilentLoopError):
+    """Silent transitions that can be seen, without running them, to go on for ever."""
+
+
+class NoTransitionError(RunError):
+    """No transition is enabled and the machine's ``otherwise`` is ``"error"``."""
+
+
+class EpisodeEndedError(RunError):
+    """A step from a terminal state: the episode is over."""
+
+
+class LabelError(RunError, ValueError):
+    """A label that is not one: an unknown proposition, or a bit that stands for none."""
+
+
+class TextError(CraniumError, ValueError):
+    """Text that could not be parsed."""
+
+    @classmethod
+    def pointing(
+        cls, message: str, text: str, offset: int, *, place: Place | None = None, fix: str | None = None
+    ) -> Self:
+        """Show the line of ``text`` that holds ``offset``, with a caret under it.
+
+        Example:
+            >>> raise FormulaSyntaxError.pointing("expected a name", "A & & B", 4)
+            Traceback (most recent call last):
+            cranium.errors.FormulaSyntaxError: line 1, column 5: expected a name
+              A & & B
+                  ^
+        """
+        start = text.rfind("\n", 0, offset) + 1
+        end = text.find("\n", offset)
+        line = text[start : end if end >= 0 else len(text)]
+        column = offset - start
+        # A window around the caret: a line may be a megabyte long.
+        left = max(0, column - 60)
+        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : column + 30])
+        excerpt = f"{shown}\n{' ' * (column - left)}^"
+        place = place or Place(text.count("\n", 0, start) + 1, column + 1)
+        return cls(message, place=place, excerpt=excerpt, fix=fix)
+
+
+class FormulaSyntaxError(TextError):
+    """A guard that is not a formula."""
+
+
+class WordSyntaxError(TextError):
+    """A word that is not a sequence of labels."""
+
+
+class FileFormatError(TextError):
+    """A file with the wrong structure, or one too hostile to read."""
+
+
+class ConversionError(CraniumError, ValueError):
+    """A conversion that has no answer for this machine."""
+
+
+class DrawingError(CraniumError, ValueError):
+    """A picture that could not be made."""
+
+
+class FileAccessError(CraniumError, OSError):
+    """A file that could not be read or written."""
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """Show a value in a message without letting it fill the screen.
+
+    Example:
+        >>> shorten("x" * 1000, limit=10)
+        "'xxxxxxxx…"
+    """
+    text = repr(value[: limit * 2] if isinstance(value, str | bytes) else value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
