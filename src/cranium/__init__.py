@@ -1,5 +1,55 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
+from cranium import errors
 from cranium.automata import library
+from cranium.automata.alphabet import Alphabet
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.files import load, save
+from cranium.automata.check import Finding, check
+from cranium.automata.convert import as_cra, unroll
+from cranium.automata.counter_machine import CounterMachine
+from cranium.automata.equivalence import Equivalence, equivalent
+from cranium.automata.files import dumps, load, loads, save
+from cranium.automata.formula import FALSE, TRUE, Formula
+from cranium.automata.minimise import minimise
+from cranium.automata.parser import parse_formula
+from cranium.automata.reward import Reward, RewardFunction
+from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.schema import automaton_schema
+from cranium.automata.trace import Step, Trace
+from cranium.automata.transition import Configuration, Transition, zero_test
+from cranium.errors import CraniumError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Alphabet",
+    "Configuration",
+    "CounterMachine",
+    "CountingRewardAutomaton",
+    "CraniumError",
+    "Equivalence",
+    "Finding",
+    "Formula",
+    "Reward",
+    "RewardFunction",
+    "RewardMachine",
+    "Step",
+    "Trace",
+    "Transition",
+    "as_cra",
+    "automaton_schema",
+    "check",
+    "dumps",
+    "equivalent",
+    "errors",
+    "library",
+    "load",
+    "loads",
+    "minimise",
+    "parse_formula",
+    "save",
+    "unroll",
+    "zero_test",
+]

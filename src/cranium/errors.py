@@ -6,10 +6,10 @@
     │   ├── DuplicateNameError          the same name twice
     │   ├── InvalidNameError            a name that is not allowed to be one
     │   ├── NondeterminismError         two transitions enabled together
-    │   ├── CounterRuleError            a counter that could be taken below zero; wrong vector lengths
+    │   ├── CounterRuleError            a counter that could go below zero, a vector of wrong length
     │   ├── TerminalStateError          a transition that leaves a terminal state
     │   ├── RewardError                 a reward that is not finite, or not allowed where it stands
-    │   └── StaticSilentLoopError       silent transitions that would run for ever (also a SilentLoopError)
+    │   └── StaticSilentLoopError       silent transitions that run for ever (a SilentLoopError too)
     ├── RunError                        a machine that may not go on
     │   ├── CounterUnderflowError       a change would take a counter below zero
     │   ├── SilentLoopError             silent transitions repeat a configuration, or pass the limit
@@ -93,9 +93,9 @@ class CraniumError(Exception):
         key: Which part of a machine's definition broke the rule, in the words of the file format.
 
     Example:
-        >>> print(CraniumError("no such state: 'dnoe'", place=Place(3, 9, "t.yaml"), fix="did you mean 'done'?"))
-        t.yaml:3:9: no such state: 'dnoe'
-          fix: did you mean 'done'?
+        >>> print(CraniumError("no such state: 'x'", place=Place(3, 9, "t.yaml"), fix="add it"))
+        t.yaml:3:9: no such state: 'x'
+          fix: add it
     """
 
     def __init__(
@@ -208,7 +208,13 @@ class TextError(CraniumError, ValueError):
 
     @classmethod
     def pointing(
-        cls, message: str, text: str, offset: int, *, place: Place | None = None, fix: str | None = None
+        cls,
+        message: str,
+        text: str,
+        offset: int,
+        *,
+        place: Place | None = None,
+        fix: str | None = None,
     ) -> Self:
         """Show the line of ``text`` that holds ``offset``, with a caret under it.
 
@@ -225,7 +231,9 @@ class TextError(CraniumError, ValueError):
         column = offset - start
         # A window around the caret: a line may be a megabyte long.
         left = max(0, column - 60)
-        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : column + 30])
+        shown = "".join(
+            c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : column + 30]
+        )
         excerpt = f"{shown}\n{' ' * (column - left)}^"
         place = place or Place(text.count("\n", 0, start) + 1, column + 1)
         return cls(message, place=place, excerpt=excerpt, fix=fix)

@@ -21,7 +21,7 @@ from cranium.errors import (
 __all__ = ["Alphabet", "AnyLabel", "check_identifier", "check_unique", "parse_word"]
 
 AnyLabel = int | str | Iterable[str]
-"""What a person may write for a label: ``"A"``, ``("A", "B")``, ``()`` for the empty one, or bits."""
+"""A label as people write it: ``"A"``, ``("A", "B")``, ``()`` for the empty one, or a bitmask."""
 
 RESERVED = frozenset({"true", "false", "not", "and", "or"})
 MAX_NAME = 100
@@ -186,7 +186,8 @@ def check_identifier(kind: str, name: object) -> None:
     Example:
         >>> check_identifier("counter", "2n")
         Traceback (most recent call last):
-        cranium.errors.InvalidNameError: a counter is a letter or _ followed by letters, digits or _, not '2n'
+        cranium.errors.InvalidNameError: a counter is a letter or _ followed by letters,
+        digits or _, not '2n'
     """
     if not isinstance(name, str) or not _IDENTIFIER.match(name):
         raise InvalidNameError(

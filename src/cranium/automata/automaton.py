@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from cranium.automata.alphabet import Alphabet, AnyLabel, check_unique, parse_word
+from cranium.automata.alphabet import Alphabet, AnyLabel, parse_word
 from cranium.automata.formula import Formula
 from cranium.automata.program import SILENT_LIMIT, CounterProgram, in_order
 from cranium.automata.reward import Reward, RewardFunction, add_rewards
-from cranium.automata.rules import check_decrements, check_determinism, check_silent_loops
+from cranium.automata.rules import (
+    check_decrements,
+    check_determinism,
+    check_names,
+    check_reset,
+    check_silent_loops,
+)
 from cranium.automata.satisfiability import find_label
 from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
@@ -18,9 +24,6 @@ from cranium.errors import (
     InvalidNameError,
     NoTransitionError,
     RewardError,
-    SilentLoopError,
-    StaticSilentLoopError,
-    TerminalStateError,
     UnknownNameError,
     shorten,
 )
@@ -49,8 +52,8 @@ class CountingRewardAutomaton(CounterProgram):
         propositions: P, the names of the events that a label can hold.
         initial: u₀, the state in which every run begins, with all counters at zero.
         transitions: δ and λ, as :class:`~cranium.Transition` objects.
-        states: U, the states that do not end the episode. Left out, they are the initial state and
-            the sources of transitions, in that order.
+        states: U, the states that do not end the episode. Left out, they are the states that a
+            transition leaves, the initial one first.
         terminal: F, the states that end the episode.
         accepting: Those terminal states that mean success.
         counters: The names of the counters.
@@ -69,20 +72,18 @@ class CountingRewardAutomaton(CounterProgram):
         ...     terminal=["done", "failed"],
         ...     accepting=["done"],
         ...     transitions=[
-        ...         Transition(source="counting", guard="A & !B & !C", change=(1,)),
-        ...         Transition(source="counting", guard="B & !A & !C", zero_pattern="1", target="matching"),
-        ...         Transition(source="counting", guard="B & !A & !C", zero_pattern="0", target="failed"),
-        ...         Transition(source="counting", guard="C | A & B", target="failed"),
-        ...         Transition(source="matching", guard="C & !A & !B", zero_pattern="1", change=(-1,)),
-        ...         Transition(source="matching", guard="A | B", zero_pattern="1", target="failed"),
-        ...         Transition(source="matching", silent=True, zero_pattern="0", target="done", reward=1),
+        ...         Transition(source="counting", guard="A & !B", change=(1,)),
+        ...         Transition(source="counting", guard="B", zero_pattern="1", target="matching"),
+        ...         Transition(source="counting", guard="B", zero_pattern="0", target="failed"),
+        ...         Transition(source="counting", guard="C & !A & !B", target="failed"),
+        ...         Transition(source="matching", guard="C", zero_pattern="1", change=(-1,)),
+        ...         Transition(
+        ...             source="matching", silent=True, zero_pattern="0", target="done", reward=1
+        ...         ),
         ...     ],
         ... )
         >>> machine.run(["A", "A", "B", "C", "C"]).accepted
         True
-        >>> step = machine.step(Configuration("matching", (1,)), "C")
-        >>> print(step.configuration, step.reward)
-        ⟨done, 0⟩ 1.0
     """
 
     __slots__ = ("_steps", "accepting", "alphabet", "otherwise", "start", "terminal")
@@ -125,55 +126,95 @@ class CountingRewardAutomaton(CounterProgram):
         self.accepting = in_order(accepting)
         self.otherwise = otherwise
         self._steps: dict[Any, Step] = {}
-        self._check_names()
+        check_names(self)
         check_decrements(self)
         check_determinism(self, self._overlap)
         check_silent_loops(self)
-        self.start = self._reset()
+        self.start = check_reset(self)
         self._seal()
 
     @staticmethod
     def implied_states(
         initial: str, terminal: Sequence[str], transitions: Iterable[Transition]
     ) -> tuple[str, ...]:
-        """U when nobody lists it: the initial state and whatever a transition leaves.
+        """U when nobody lists it: the states that a transition leaves, the initial one first.
 
-        A target that is none of these and not terminal is taken for a misspelt name.
+        Any other name that is not terminal, the initial state's included, is taken for misspelt.
+
+        Example:
+            >>> walk = [Transition(source="v", target="u"), Transition(source="u", target="v")]
+            >>> CountingRewardAutomaton.implied_states("u", ["end"], walk)
+            ('u', 'v')
         """
         ends = set(terminal)
-        names = dict.fromkeys([initial, *(t.source for t in transitions)])
-        return tuple(state for state in names if state not in ends)
+        left = dict.fromkeys(t.source for t in transitions if t.source not in ends)
+        first = [initial] if initial in left or not left else []
+        return tuple(dict.fromkeys([*first, *left]))
 
     # What the machine is
 
     @property
     def propositions(self) -> tuple[str, ...]:
-        """P, in order."""
+        """P, in order.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").propositions
+            ('A', 'B', 'C')
+        """
         return self.alphabet.propositions
 
     @property
     def is_constant(self) -> bool:
-        """Whether every reward is a number: whether this is a CCRA (Definition 1.2)."""
+        """Whether every reward is a number: whether this is a CCRA (Definition 1.2).
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").is_constant
+            True
+        """
         return not any(isinstance(t.reward, RewardFunction) for t in self.transitions)
 
     @property
     def is_reward_machine(self) -> bool:
-        """Whether it has no counters and no silent transitions."""
+        """Whether it has no counters and no silent transitions.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("mail-delivery").is_reward_machine
+            True
+        """
         return not self.counters and not any(t.silent for t in self.transitions)
 
     @property
     def size(self) -> Size:
-        """The numbers of states, terminal states, transitions and counters."""
-        return Size(
-            len(self.states), len(self.terminal), len(self.transitions), len(self.counters)
-        )
+        """The numbers of states, terminal states, transitions and counters.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("office").size
+            Size(states=3, terminal=2, transitions=10, counters=2)
+        """
+        return Size(len(self.states), len(self.terminal), len(self.transitions), len(self.counters))
 
     def is_terminal(self, configuration: Configuration) -> bool:
-        """Whether the episode is over."""
+        """Whether the episode is over.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").is_terminal(Configuration("failed", (2,)))
+            True
+        """
         return configuration[0] in self.terminal
 
     def is_accepting(self, configuration: Configuration) -> bool:
-        """Whether the episode ended with success."""
+        """Whether the episode ended with success.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").is_accepting(Configuration("failed", (2,)))
+            False
+        """
         return configuration[0] in self.accepting
 
     # How it runs
@@ -184,6 +225,12 @@ class CountingRewardAutomaton(CounterProgram):
         """δ(u, σ, Z(c)): the next state and the change of the counters.
 
         ``label=None`` is ε: then the answer is None where no silent transition is enabled.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> machine.transition("matching", "C", "1"), machine.transition("matching", None, "0")
+            (('matching', (-1,)), ('done', (0,)))
         """
         found = self._find(state, label, zeros)
         if found is not None:
@@ -194,7 +241,13 @@ class CountingRewardAutomaton(CounterProgram):
         return target, (0,) * self.num_counters
 
     def reward(self, state: str, label: AnyLabel | None, zeros: str) -> Reward:
-        """λ(u, σ, Z(c)): the reward, or reward function, of one transition."""
+        """λ(u, σ, Z(c)): the reward, or reward function, of one transition.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").reward("matching", None, "0")
+            1.0
+        """
         found = self._find(state, label, zeros)
         return 0.0 if found is None else found.reward
 
@@ -202,6 +255,13 @@ class CountingRewardAutomaton(CounterProgram):
         """Read one label: the next configuration, the reward, and the transitions that fired.
 
         The reward is a number, or a function of (s, a, s′) if one of the transitions has one.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> step = machine.step(Configuration("matching", (1,)), "C")
+            >>> print(step.configuration, step.reward, [t.number for t in step.fired])
+            ⟨done, 0⟩ 1.0 [5, 7]
         """
         # A step depends on nothing but its arguments, so it is worked out once.
         try:
@@ -220,6 +280,12 @@ class CountingRewardAutomaton(CounterProgram):
             word: Labels: names, collections of names, ``()`` for the empty label; or text such as
                 ``"A A {B, C} {}"``.
             experiences: One (s, a, s′) for each label, for machines with reward functions.
+
+        Example:
+            >>> import cranium
+            >>> trace = cranium.library.load("anbcn").run(["A", (), "B", "C"])
+            >>> trace.accepted, trace.total_reward
+            (True, 1.0)
         """
         labels = parse_word(word) if isinstance(word, str) else list(word)
         bits = [self.alphabet.label(label) for label in labels]
@@ -304,60 +370,11 @@ class CountingRewardAutomaton(CounterProgram):
 
     # What is checked, and how machines compare
 
-    def _check_names(self) -> None:
-        for state in self.terminal:
-            if state in ("stay", "error"):
-                raise InvalidNameError(
-                    f"a terminal state cannot be called {state!r}: 'otherwise' means "
-                    "something else by it",
-                    key="terminal",
-                )
-        check_unique("accepting state", self.accepting)
-        for state in self.accepting:
-            if state not in self.terminal:
-                unknown = UnknownNameError.of(
-                    "terminal state for 'accepting'", state, self.terminal
-                )
-                raise unknown.at(key="accepting")
-        if self.otherwise not in ("stay", "error", *self.terminal):
-            known = ("stay", "error", *self.terminal)
-            unknown = UnknownNameError.of("choice for 'otherwise'", self.otherwise, known)
-            raise unknown.at(key="otherwise")
-        for transition in self.transitions:
-            if transition.source in self.terminal:
-                raise TerminalStateError(
-                    f"{transition.where} leaves a terminal state: terminal states end the episode",
-                    place=transition.place,
-                    fix=f"remove the transition, or {transition.source!r} from terminal",
-                )
-            for name in sorted(transition.guard.propositions - set(self.propositions)):
-                where = f"{transition.where}: "
-                unknown = UnknownNameError.of("proposition", name, self.propositions, where)
-                raise unknown.at(transition.place)
-
     def _overlap(self, one: Formula, other: Formula) -> str | None:
         names = find_label(one, other)
-        return None if names is None else f"label {self.alphabet.format(self.alphabet.label(names))}"
-
-    def _reset(self) -> Configuration:
-        try:
-            start, fired = self.settle(Configuration(self.initial, (0,) * self.num_counters))
-        except SilentLoopError as loop:
-            raise StaticSilentLoopError(f"at reset, {loop.message}", place=loop.place) from None
-        for transition in fired:
-            if transition.reward != 0:
-                raise RewardError(
-                    f"{transition.where} would pay {transition.reward} at reset, before any action",
-                    place=transition.place,
-                    fix="pay it on a transition that reads a label",
-                )
-        if self.is_terminal(start):
-            raise TerminalStateError(
-                f"silent transitions lead to the terminal state {start.state!r} at reset, "
-                "so the episode ends before it begins",
-                place=fired[-1].place,
-            )
-        return start
+        return (
+            None if names is None else f"label {self.alphabet.format(self.alphabet.label(names))}"
+        )
 
     def _definition(self) -> dict[str, Any]:
         return {

@@ -109,11 +109,35 @@ class CounterMachine(CounterProgram):
         self._seal()
 
     def accepts(self, word: Iterable[str]) -> bool:
-        """Whether the word is in the machine's language."""
+        """Whether the word is in the machine's language.
+
+        Example:
+            >>> machine = CounterMachine(
+            ...     symbols=["A"], initial="odd", accepting=["even"],
+            ...     transitions=[
+            ...         Transition(source="odd", guard="A", target="even"),
+            ...         Transition(source="even", guard="A", target="odd"),
+            ...     ],
+            ... )
+            >>> machine.accepts("A"), machine.accepts("AA")
+            (True, False)
+        """
         return self.run(word).accepted
 
     def run(self, word: Iterable[str]) -> CounterMachineRun:
-        """Read a word, given as a sequence of symbols (or as text, one letter a symbol)."""
+        """Read a word, given as a sequence of symbols (or as text, one letter a symbol).
+
+        Example:
+            >>> machine = CounterMachine(
+            ...     symbols=["A"], initial="odd", accepting=["even"],
+            ...     transitions=[
+            ...         Transition(source="odd", guard="A", target="even"),
+            ...         Transition(source="even", guard="A", target="odd"),
+            ...     ],
+            ... )
+            >>> machine.run("AA").read
+            2
+        """
         symbols = list(word)
         for symbol in symbols:
             if symbol not in self.symbols:

@@ -60,10 +60,10 @@ def point(text: str, message: str, place: Place, fix: str | None = None) -> File
 
 
 def read_yaml(text: str, file: str | None = None) -> Document:
-    """Read one YAML document.
+    r"""Read one YAML document.
 
     Example:
-        >>> document = read_yaml("initial: on\\ncounters: [n]")
+        >>> document = read_yaml("initial: on\ncounters: [n]")
         >>> document.data
         {'initial': 'on', 'counters': ['n']}
         >>> str(document.place(("counters", 0)))
@@ -97,9 +97,7 @@ def read_json(text: str, file: str | None = None) -> Document:
         raise FileFormatError(f"{constant} is not a JSON number", place=Place(1, 1, file))
 
     try:
-        data = json.loads(
-            text, object_pairs_hook=pairs, parse_constant=refuse, parse_int=_integer
-        )
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=refuse, parse_int=_integer)
     except FileFormatError:
         raise
     except json.JSONDecodeError as problem:
@@ -109,7 +107,9 @@ def read_json(text: str, file: str | None = None) -> Document:
         raise FileFormatError(str(problem), place=Place(1, 1, file)) from None
     places = _places(text, file) if repeated or len(text) <= EAGER_PLACES else {}
     if repeated:  # and _places could not say where
-        raise FileFormatError(f"a key stands twice among {shorten(repeated)}", place=Place(1, 1, file))
+        raise FileFormatError(
+            f"a key stands twice among {shorten(repeated)}", place=Place(1, 1, file)
+        )
     return Document(text, file, data, places)
 
 
@@ -141,46 +141,44 @@ def _too_deep(place: Place) -> FileFormatError:
 def _walk(text: str, file: str | None) -> Iterator[tuple[Path, Any, Any]]:
     """Every value of a YAML text with its path and mark, inner ones first, the whole last."""
     open_: list[_Open] = []
-    events = _events(text, file)
-    for event in events:
+    for event in _events(text, file):
         mark = event.start_mark
         place = Place(mark.line + 1, mark.column + 1, file)
-        if isinstance(event, yaml.AliasEvent):
-            raise point(text, f"aliases (*{event.anchor}) are not allowed", place, "write it out")
-        if isinstance(event, yaml.NodeEvent) and event.anchor:
-            raise point(text, f"anchors (&{event.anchor}) are not allowed", place, "remove it")
-        if getattr(event, "tag", None) not in (None, "!"):
-            raise point(text, f"tags ({shorten(event.tag)}) are not allowed", place, "remove it")
+        _refuse_cleverness(event, text, place)
         if isinstance(event, yaml.CollectionStartEvent):
             if len(open_) >= MAX_DEPTH:
                 raise _too_deep(place)
-            is_map = isinstance(event, yaml.MappingStartEvent)
             path = open_[-1].next_path(text, place) if open_ else ()
-            open_.append(_Open({} if is_map else [], path, mark))
-            continue
-        if isinstance(event, yaml.CollectionEndEvent):
-            closed = open_.pop()
-            path, value, mark = closed.path, closed.made, closed.mark
-        elif isinstance(event, yaml.ScalarEvent):
-            if open_ and open_[-1].wants_key:
-                open_[-1].take_key(event.value, text, place)
-                continue
-            path = open_[-1].next_path(text, place) if open_ else ()
-            try:
-                value = _scalar(event)
-            except ValueError as problem:
-                raise point(text, str(problem), place) from None
-        else:
-            continue
-        if open_:
-            open_[-1].add(value)
-        yield path, value, mark
+            made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+            open_.append(_Open(made, path, mark))
+        elif isinstance(event, yaml.ScalarEvent) and open_ and open_[-1].wants_key:
+            open_[-1].take_key(event.value, text, place)
+        elif isinstance(event, yaml.ScalarEvent | yaml.CollectionEndEvent):
+            if isinstance(event, yaml.ScalarEvent):
+                path = open_[-1].next_path(text, place) if open_ else ()
+                value = _scalar(event, text, place)
+            else:
+                path, value, mark = open_.pop().finished
+            if open_:
+                open_[-1].add(value)
+            yield path, value, mark
+
+
+def _refuse_cleverness(event: Any, text: str, place: Place) -> None:
+    """Aliases can make a small file huge, and tags can make it do things: neither is needed."""
+    if isinstance(event, yaml.AliasEvent):
+        alias = f"aliases (*{event.anchor[:30]}) are not allowed"
+        raise point(text, alias, place, "write it out")
+    if isinstance(event, yaml.NodeEvent) and event.anchor:
+        raise point(text, f"anchors (&{event.anchor[:30]}) are not allowed", place, "remove it")
+    if getattr(event, "tag", None) not in (None, "!"):
+        raise point(text, f"tags ({shorten(event.tag)}) are not allowed", place, "remove it")
 
 
 def _events(text: str, file: str | None) -> Iterator[Any]:
     try:
         documents = 0
-        for event in yaml.parse(text, Loader=_LOADER):  # noqa: S506 - events only, nothing is built
+        for event in yaml.parse(text, Loader=_LOADER):
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
                 place = Place(event.start_mark.line + 1, 1, file)
@@ -206,6 +204,10 @@ class _Open:
     key: str | None = None
 
     @property
+    def finished(self) -> tuple[Path, Any, Any]:
+        return self.path, self.made, self.mark
+
+    @property
     def wants_key(self) -> bool:
         return isinstance(self.made, dict) and self.key is None
 
@@ -228,15 +230,18 @@ class _Open:
             self.made[self.key], self.key = value, None
 
 
-def _scalar(event: Any) -> Any:
-    text: str = event.value
+def _scalar(event: Any, text: str, place: Place) -> Any:
+    value: str = event.value
     if event.style or event.tag == "!":
-        return text
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    if _INTEGER.match(text):
-        return _integer(text)
-    return float(text) if _NUMBER.match(text) else text
+        return value
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
+    if _INTEGER.match(value):
+        try:
+            return _integer(value)
+        except ValueError as problem:
+            raise point(text, str(problem), place) from None
+    return float(value) if _NUMBER.match(value) else value
 
 
 def _integer(text: str) -> int:

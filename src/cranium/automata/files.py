@@ -16,8 +16,9 @@ from typing import Any
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.documents import Document, point, read_json, read_yaml
-from cranium.automata.formula import FALSE, TRUE, Formula, parse_formula
+from cranium.automata.formula import FALSE, TRUE, Formula
 from cranium.automata.hoa import to_hoa
+from cranium.automata.parser import parse_formula
 from cranium.automata.program import SILENT_LIMIT
 from cranium.automata.reward import Reward, RewardFunction, as_reward
 from cranium.automata.reward_machine import RewardMachine
@@ -103,6 +104,7 @@ def loads(
     if len(text) > MAX_BYTES:
         raise FileFormatError(f"the text has more than {MAX_BYTES // 2**20:,} Mi characters")
     try:
+        _check_characters(text, file)
         if form == "toro-icarte":
             return read_toro_icarte(text, file=file, rewards=rewards)
         readers = {"yaml": read_yaml, "json": read_json}
@@ -114,6 +116,14 @@ def loads(
         if problem.place is not None and problem.excerpt is None:
             problem.excerpt = point(text, "", problem.place).excerpt
         raise
+
+
+def _check_characters(text: str, file: str | None) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        place = Place(text.count("\n", 0, problem.start) + 1, 1, file)
+        raise point(text, "half of a surrogate pair is not a character", place) from None
 
 
 def save(machine: CountingRewardAutomaton, path: str | os.PathLike[str]) -> None:
@@ -245,12 +255,18 @@ def _transition(
             silent=row.silent,
             place=document.places.get(path),
         )
-    except TextError as problem:
-        # The excerpt shows the formula; the place is that of the formula in the file.
-        problem.place = document.place((*path, key))
-        raise
     except CraniumError as problem:
-        raise problem.at(document.place((*path, key))) from None
+        around = document.place((*path, key))
+        if isinstance(problem, TextError) and around and problem.place and problem.place.line == 1:
+            problem.place, problem.excerpt = _inside(document.text, around, problem.place), None
+        raise problem.at(around) from None
+
+
+def _inside(text: str, value: Place, within: Place) -> Place:
+    """A place in a value, as a place in the file: exact unless the value has escapes."""
+    line = text.split("\n")[value.line - 1]
+    quote = line[value.column - 1 : value.column] in ("'", '"')
+    return value._replace(column=value.column + within.column - 1 + quote)
 
 
 def _guard(when: str | bool) -> Formula:

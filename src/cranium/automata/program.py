@@ -83,7 +83,9 @@ class CounterProgram:
         if initial not in self.states:
             raise UnknownNameError.of("state for 'initial'", initial, self.states).at(key="initial")
         k = len(self.counters)
-        self.transitions = tuple(t.bound(number=i, num_counters=k) for i, t in enumerate(transitions, 1))
+        self.transitions = tuple(
+            t.bound(number=i, num_counters=k) for i, t in enumerate(transitions, 1)
+        )
         outgoing: dict[str, list[Transition]] = {state: [] for state in known}
         for transition in self.transitions:
             for state in (transition.source, transition.target):
@@ -211,7 +213,7 @@ class CounterProgram:
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._definition() == other._definition()  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._definition() == other._definition()
 
     def __hash__(self) -> int:
         return hash((self.initial, self.states, self.transitions))

@@ -10,7 +10,7 @@ from typing import Any
 
 from cranium.errors import RewardError, shorten
 
-__all__ = ["Reward", "RewardFunction", "add_rewards", "as_reward", "as_reward_function"]
+__all__ = ["Reward", "RewardFunction", "add_rewards", "as_reward", "as_reward_function", "is_zero"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,17 @@ def as_reward_function(reward: Reward) -> RewardFunction:
     if isinstance(reward, RewardFunction):
         return reward
     return RewardFunction(f"f_{reward:g}", _Always(reward))
+
+
+def is_zero(reward: Reward) -> bool:
+    """Whether the reward is 0 whatever happens.
+
+    Example:
+        >>> is_zero(0.0), is_zero(as_reward_function(0.0)), is_zero(1.0)
+        (True, True, False)
+    """
+    function = reward.function if isinstance(reward, RewardFunction) else _Always(reward)
+    return function == _Always(0.0)
 
 
 def add_rewards(rewards: Iterable[Reward]) -> Reward:

@@ -27,7 +27,7 @@ class RewardMachine(CountingRewardAutomaton):
         propositions: P.
         initial: u₀.
         transitions: δ_u, and δ_r unless ``state_rewards`` is given.
-        states: U; left out, the initial state and the sources of transitions.
+        states: U; left out, the states that a transition leaves.
         terminal: F.
         accepting: Those terminal states that mean success.
         state_rewards: δ_r on states; states left out pay 0.
@@ -37,6 +37,7 @@ class RewardMachine(CountingRewardAutomaton):
     Example:
         Mail, then the office, with the reward on the transition and on the state:
 
+        >>> from dataclasses import replace
         >>> steps = [
         ...     Transition(source="no mail", guard="mail", target="mail"),
         ...     Transition(source="mail", guard="office", target="done", reward=1),
@@ -47,7 +48,7 @@ class RewardMachine(CountingRewardAutomaton):
         (0.0, 0.0, 1.0)
         >>> costs = RewardMachine(
         ...     **task,
-        ...     transitions=[Transition(source=t.source, guard=t.guard, target=t.target) for t in steps],
+        ...     transitions=[replace(step, reward=0) for step in steps],
         ...     state_rewards={"no mail": -2, "mail": -1},
         ... )
         >>> costs.run("{} mail {} office").rewards
@@ -73,13 +74,16 @@ class RewardMachine(CountingRewardAutomaton):
         for number, transition in enumerate(transitions, 1):
             if transition.silent or transition.change or transition.zero_pattern:
                 raise CounterRuleError(
-                    f"transition {number} of a reward machine is silent or has counters: {transition}",
+                    f"transition {number} of a reward machine is silent or has counters: "
+                    f"{transition}",
                     place=transition.place,
                     fix="use CountingRewardAutomaton",
                 )
         if state_rewards is not None:
             ends = tuple(terminal)
-            known = states if states is not None else self.implied_states(initial, ends, transitions)
+            known = (
+                states if states is not None else self.implied_states(initial, ends, transitions)
+            )
             states, terminal = tuple(known), ends
             transitions = _pay_on_states(transitions, states, state_rewards, otherwise)
         super().__init__(
@@ -126,7 +130,8 @@ def remaining(transitions: Iterable[Transition]) -> Formula:
     """The formula of all labels on which none of the transitions is enabled.
 
     Example:
-        >>> str(remaining([Transition(source="u", guard="A"), Transition(source="u", guard="B & !A")]))
+        >>> enabled = [Transition(source="u", guard=guard) for guard in ("A", "B & !A")]
+        >>> str(remaining(enabled))
         '!(A | B & !A)'
     """
     guards = [t.guard for t in transitions]
@@ -150,7 +155,8 @@ def _pay_on_states(
     for number, transition in enumerate(transitions, 1):
         if transition.reward != 0:
             raise RewardError(
-                f"transition {number} pays {transition.reward}, but rewards stand on the states here",
+                f"transition {number} pays {transition.reward}, "
+                "but rewards stand on the states here",
                 place=transition.place,
                 fix="give either state_rewards or rewards on transitions",
             )

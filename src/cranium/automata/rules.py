@@ -8,13 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import combinations, islice
+from typing import TYPE_CHECKING
 
+from cranium.automata.alphabet import check_unique
 from cranium.automata.formula import Formula
 from cranium.automata.program import CounterProgram
+from cranium.automata.reward import is_zero
 from cranium.automata.transition import Configuration, Transition, matches
-from cranium.errors import CounterRuleError, NondeterminismError, StaticSilentLoopError
+from cranium.errors import (
+    CounterRuleError,
+    InvalidNameError,
+    NondeterminismError,
+    RewardError,
+    SilentLoopError,
+    StaticSilentLoopError,
+    TerminalStateError,
+    UnknownNameError,
+)
 
-__all__ = ["check_decrements", "check_determinism", "check_silent_loops"]
+if TYPE_CHECKING:
+    from cranium.automata.automaton import CountingRewardAutomaton
+
+__all__ = [
+    "check_decrements",
+    "check_determinism",
+    "check_names",
+    "check_reset",
+    "check_silent_loops",
+]
 
 Overlap = Callable[[Formula, Formula], str | None]
 """Two guards → a label that satisfies both, ready for a message, or None."""
@@ -30,7 +51,8 @@ def check_decrements(program: CounterProgram) -> None:
             if step < 0 and test != "1":
                 may = "is" if test == "0" else "may be"
                 raise CounterRuleError(
-                    f"{transition.where} takes {-step} from the counter {counter!r}, which {may} zero",
+                    f"{transition.where} takes {-step} from the counter {counter!r}, "
+                    f"which {may} zero",
                     place=transition.place,
                     fix=f"test the counter: if {counter} > 0",
                 )
@@ -149,3 +171,56 @@ def _endless_value(steps: list[tuple[str, int]]) -> int | None:
         return None
     value = must_be.pop() if must_be else least
     return value if value >= least else None
+
+
+def check_names(machine: CountingRewardAutomaton) -> None:
+    """Terminal and accepting states, ``otherwise`` and propositions are declared and make sense."""
+    for state in machine.terminal:
+        if state in ("stay", "error"):
+            raise InvalidNameError(
+                f"a terminal state cannot be called {state!r}: 'otherwise' means "
+                "something else by it",
+                key="terminal",
+            )
+    check_unique("accepting state", machine.accepting)
+    for state in machine.accepting:
+        if state not in machine.terminal:
+            unknown = UnknownNameError.of("terminal state for 'accepting'", state, machine.terminal)
+            raise unknown.at(key="accepting")
+    if machine.otherwise not in ("stay", "error", *machine.terminal):
+        known = ("stay", "error", *machine.terminal)
+        unknown = UnknownNameError.of("choice for 'otherwise'", machine.otherwise, known)
+        raise unknown.at(key="otherwise")
+    for transition in machine.transitions:
+        if transition.source in machine.terminal:
+            raise TerminalStateError(
+                f"{transition.where} leaves a terminal state: terminal states end the episode",
+                place=transition.place,
+                fix=f"remove the transition, or {transition.source!r} from terminal",
+            )
+        for name in sorted(transition.guard.propositions - set(machine.propositions)):
+            where = f"{transition.where}: "
+            unknown = UnknownNameError.of("proposition", name, machine.propositions, where)
+            raise unknown.at(transition.place)
+
+
+def check_reset(machine: CountingRewardAutomaton) -> Configuration:
+    """Nothing is paid, and nothing ends, before the first label; the configuration at the start."""
+    try:
+        start, fired = machine.settle(Configuration(machine.initial, (0,) * machine.num_counters))
+    except SilentLoopError as loop:
+        raise StaticSilentLoopError(f"at reset, {loop.message}", place=loop.place) from None
+    for transition in fired:
+        if not is_zero(transition.reward):
+            raise RewardError(
+                f"{transition.where} would pay {transition.reward} at reset, before any action",
+                place=transition.place,
+                fix="pay it on a transition that reads a label",
+            )
+    if machine.is_terminal(start):
+        raise TerminalStateError(
+            f"silent transitions lead to the terminal state {start.state!r} at reset, "
+            "so the episode ends before it begins",
+            place=fired[-1].place,
+        )
+    return start

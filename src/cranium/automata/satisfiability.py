@@ -24,7 +24,7 @@ def find_label(*formulas: Formula) -> frozenset[str] | None:
     Propositions that make no difference are left false.
 
     Example:
-        >>> from cranium.automata.formula import parse_formula
+        >>> from cranium.automata.parser import parse_formula
         >>> sorted(find_label(parse_formula("A | B"), parse_formula("!A")))
         ['B']
         >>> find_label(parse_formula("A & B"), parse_formula("!A")) is None
@@ -55,7 +55,7 @@ def is_satisfiable(formula: Formula) -> bool:
     """Whether some label satisfies the formula.
 
     Example:
-        >>> from cranium.automata.formula import parse_formula
+        >>> from cranium.automata.parser import parse_formula
         >>> is_satisfiable(parse_formula("A & !A"))
         False
     """
@@ -66,11 +66,13 @@ def are_equivalent(one: Formula, other: Formula) -> bool:
     """Whether two formulas hold for the same labels.
 
     Example:
-        >>> from cranium.automata.formula import parse_formula
+        >>> from cranium.automata.parser import parse_formula
         >>> are_equivalent(parse_formula("!(A & B)"), parse_formula("!A | !B"))
         True
     """
-    return one == other or (find_label(one, Not(other)) is None and find_label(Not(one), other) is None)
+    return one == other or (
+        find_label(one, Not(other)) is None and find_label(Not(one), other) is None
+    )
 
 
 class _Tseitin:

@@ -103,7 +103,7 @@ def _explain(document: Document, problem: ValidationError) -> FileFormatError:
             path,
             UnknownNameError.of("key", path[-1], known).fix,
         )
-    shown = ".".join(str(part) for part in _real(document.data, path))
+    shown = ".".join(str(part) for part in _real(document.data, path)) or "a key"
     return document.error(
         f"{shown}: {error['msg'].lower()}, not {shorten(error['input'])}"
         if error["input"] is not None

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from cranium.automata.formula import parse_formula
+from cranium.automata.parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward
 from cranium.automata.reward_machine import RewardMachine, remaining
 from cranium.automata.satisfiability import is_satisfiable
@@ -66,7 +66,7 @@ def read_toro_icarte(
         raise FileFormatError(
             "expected a line with the initial state and one with the terminal states",
             place=Place(1, 1, file),
-            fix="the format is: 0, then [2], then lines such as (0,1,'a&!b',ConstantRewardFunction(0))",
+            fix="write 0, then [2], then lines such as (0,1,'a&!b',ConstantRewardFunction(0))",
         )
     initial = _match(_STATE, *lines[0], "the initial state, a number such as 0")[1]
     listed = _match(_STATES, *lines[1], "the terminal states, a list such as [2]")[1]
@@ -86,9 +86,7 @@ def _match(pattern: re.Pattern[str], place: Place, line: str, wanted: str) -> re
 def _read_row(
     place: Place, line: str, rewards: Mapping[str, Callable[[Any, Any, Any], float]]
 ) -> Transition:
-    row = _match(
-        _ROW, place, line, "a transition such as (0,1,'a&!b',ConstantRewardFunction(0))"
-    )
+    row = _match(_ROW, place, line, "a transition such as (0,1,'a&!b',ConstantRewardFunction(0))")
     try:
         return Transition(
             source=f"u{row['source']}",

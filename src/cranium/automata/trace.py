@@ -18,6 +18,13 @@ class Step(NamedTuple):
 
     ``fired`` holds the transition that read the label and the silent ones after it; it is empty
     when none was enabled and the machine's ``otherwise`` decided.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.library.load("anbcn")
+        >>> step = machine.step(machine.start, "A")
+        >>> print(step.configuration, step.reward, [t.number for t in step.fired])
+        ⟨counting, 1⟩ 0.0 [1]
     """
 
     configuration: Configuration
@@ -55,27 +62,57 @@ class Trace:
 
     @property
     def unread(self) -> int:
-        """How many labels were left when the machine ended."""
+        """How many labels were left when the machine ended.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").run("B A A").unread
+            2
+        """
         return len(self.word) - len(self.steps)
 
     @property
     def accepted(self) -> bool:
-        """Whether the whole word was read and ended in an accepting state."""
+        """Whether the whole word was read and ended in an accepting state.
+
+        Example:
+            >>> import cranium
+            >>> [cranium.library.load("anbcn").run(word).accepted for word in ("A B C", "A B C C")]
+            [True, False]
+        """
         return self.succeeded and not self.unread
 
     @property
     def configurations(self) -> tuple[Configuration, ...]:
-        """The start and the configuration after each label that was read."""
+        """The start and the configuration after each label that was read.
+
+        Example:
+            >>> import cranium
+            >>> print(*cranium.library.load("anbcn").run("A A").configurations)
+            ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨counting, 2⟩
+        """
         return (self.start, *(step.configuration for step in self.steps))
 
     @property
     def rewards(self) -> tuple[float, ...]:
-        """The reward of each step; reward functions need the run's ``experiences``."""
+        """The reward of each step; reward functions need the run's ``experiences``.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").run("A B C").rewards
+            (0.0, 0.0, 1.0)
+        """
         return tuple(self._value(index, step.reward) for index, step in enumerate(self.steps))
 
     @property
     def total_reward(self) -> float:
-        """The sum of the rewards."""
+        """The sum of the rewards.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").run("A B C").total_reward
+            1.0
+        """
         return math.fsum(self.rewards)
 
     def _value(self, index: int, reward: Reward) -> float:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from cranium.automata.alphabet import MAX_NAME
-from cranium.automata.formula import TRUE, Formula, parse_formula
+from cranium.automata.formula import TRUE, Formula
+from cranium.automata.parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward
 from cranium.errors import CounterRuleError, InvalidNameError, Place, shorten
 
 __all__ = ["Configuration", "Transition", "check_state_name", "matches", "zero_test"]
+
+MAX_STATE = 500  # unrolled states carry the names and values of all counters
 
 
 class Configuration(NamedTuple):
@@ -47,7 +49,7 @@ def matches(zero_pattern: str, zeros: str) -> bool:
         >>> matches("1*", "10"), matches("1*", "00"), matches("1*", "*0")
         (True, False, True)
     """
-    return all(a == b or a == "*" or b == "*" for a, b in zip(zero_pattern, zeros, strict=True))
+    return all(a == b or "*" in (a, b) for a, b in zip(zero_pattern, zeros, strict=True))
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -70,8 +72,8 @@ class Transition:
         number: Its number in its machine, from one; the machine sets it.
 
     Example:
-        >>> print(Transition(source="counting", guard="B & !A", zero_pattern="1", target="matching"))
-        counting → matching on B & !A if [1]
+        >>> print(Transition(source="counting", guard="B", zero_pattern="1", target="matching"))
+        counting → matching on B if [1]
     """
 
     source: str
@@ -170,20 +172,21 @@ def _as_pattern(pattern: object, place: Place | None) -> str:
     if isinstance(pattern, str) and not pattern.strip("01*"):
         return pattern
     raise CounterRuleError(
-        f"a zero pattern has one of 0, 1 and * for each counter, not {shorten(pattern)}", place=place
+        f"a zero pattern has one of 0, 1 and * for each counter, not {shorten(pattern)}",
+        place=place,
     )
 
 
 def _as_change(change: Iterable[int], place: Place | None) -> tuple[int, ...]:
     try:
-        steps = tuple(change)
-        if isinstance(change, str) or bool in map(type, steps):
-            raise TypeError
-        return tuple(map(operator.index, steps))
+        steps = tuple(map(operator.index, change))
     except TypeError:
+        steps = None
+    if steps is None or isinstance(change, str) or bool in map(type, change):
         raise CounterRuleError(
             f"a change has one integer for each counter, not {shorten(change)}", place=place
-        ) from None
+        )
+    return steps
 
 
 def check_state_name(name: object) -> None:
@@ -193,10 +196,10 @@ def check_state_name(name: object) -> None:
         >>> check_state_name("fetch mail")
         >>> check_state_name("")
         Traceback (most recent call last):
-        cranium.errors.InvalidNameError: a state's name is 1 to 100 printable characters, not ''
+        cranium.errors.InvalidNameError: a state's name is 1 to 500 printable characters, not ''
     """
-    fits = isinstance(name, str) and 0 < len(name) <= MAX_NAME
+    fits = isinstance(name, str) and 0 < len(name) <= MAX_STATE
     if not fits or not str(name).isprintable() or str(name).strip() != name:
         raise InvalidNameError(
-            f"a state's name is 1 to {MAX_NAME} printable characters, not {shorten(name)}"
+            f"a state's name is 1 to {MAX_STATE} printable characters, not {shorten(name)}"
         )

@@ -1,0 +1,169 @@
+"""The smallest reward machine that rewards alike: partition refinement over symbolic guards."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.equivalence import FormulaClasses, any_of
+from cranium.automata.formula import TRUE, Formula
+from cranium.automata.outcomes import Outcomes
+from cranium.automata.reward import Reward
+from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.transition import Configuration, Transition
+from cranium.errors import ConversionError
+
+__all__ = ["minimise"]
+
+Behaviour = list[tuple[Formula, Reward, str | None]]
+"""What a state does: labels, reward, next state (None where the machine stops with an error)."""
+
+
+def minimise(machine: CountingRewardAutomaton) -> RewardMachine:
+    """The reward machine with the fewest states that is equivalent to this one.
+
+    States that cannot be reached are left out, and those that no word can tell apart become one,
+    which keeps the name of the one nearest to the start.
+
+    Example:
+        >>> import cranium
+        >>> unrolled = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=3)
+        >>> small = minimise(unrolled)
+        >>> unrolled.size.states, small.size.states, bool(cranium.equivalent(unrolled, small))
+        (10, 10, True)
+    """
+    if not machine.is_reward_machine:
+        raise ConversionError(
+            f"only machines without counters and silent transitions are minimised, "
+            f"this has {machine.num_counters} counters",
+            fix="unroll it first",
+        )
+    refinement = _Refinement(machine)
+    refinement.run()
+    return refinement.quotient()
+
+
+class _Refinement:
+    def __init__(self, machine: CountingRewardAutomaton) -> None:
+        self.source = machine
+        self.classes = FormulaClasses()
+        self.behaviour = _reachable(machine)
+        self.before: dict[str, set[str]] = {state: set() for state in self.behaviour}
+        for state, does in self.behaviour.items():
+            for _, _, target in does:
+                if target is not None:
+                    self.before[target].add(state)
+        self.block: dict[str, int] = {}
+        self.members: list[set[str]] = [set(), set(), set()]
+        for state in self.behaviour:
+            ends = state in machine.terminal
+            number = (0 if state in machine.accepting else 1) if ends else 2
+            self.block[state] = number
+            self.members[number].add(state)
+
+    def run(self) -> None:
+        """Split blocks until the states of each do the same; only what changed is looked at again.
+
+        The members of a block agreed when it was last looked at, so those that nothing happened to
+        still agree: only the states before a moved one can differ from the rest of their block.
+        """
+        dirty = {s for s in self.behaviour if s not in self.source.terminal}
+        agreed: dict[int, object] = {}
+        while dirty:
+            parts: dict[int, dict[object, set[str]]] = {}
+            for state in dirty:
+                signature = self._signature(state)
+                parts.setdefault(self.block[state], {}).setdefault(signature, set()).add(state)
+            moved: set[str] = set()
+            for number, groups in parts.items():
+                looked_at = set().union(*groups.values())
+                rest = self.members[number] - looked_at
+                if rest:
+                    groups.setdefault(agreed[number], set()).update(rest)
+                moved |= self._split(number, groups, agreed)
+            dirty = {s for state in moved for s in self.before[state]}
+
+    def _split(
+        self, number: int, groups: dict[object, set[str]], agreed: dict[int, object]
+    ) -> set[str]:
+        """Give all groups but the largest a block of their own; the states that moved."""
+        ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), min(item[1])))
+        moved: set[str] = set()
+        for index, (signature, states) in enumerate(ordered):
+            home = number if index == 0 else len(self.members)
+            agreed[home] = signature
+            if index == 0:
+                continue
+            self.members.append(states)
+            self.members[number] -= states
+            moved |= states
+            for state in states:
+                self.block[state] = home
+        return moved
+
+    def _signature(self, state: str) -> object:
+        return frozenset(
+            (reward, target, self.classes.of(guard))
+            for (reward, target), guard in self._grouped(state).items()
+        )
+
+    def _grouped(self, state: str) -> dict[tuple[Reward, int | None], Formula]:
+        """The labels of a state by reward and next block."""
+        guards: dict[tuple[Reward, int | None], list[Formula]] = {}
+        for guard, reward, target in self.behaviour[state]:
+            block = None if target is None else self.block[target]
+            guards.setdefault((reward, block), []).append(guard)
+        return {key: any_of(formulas) for key, formulas in guards.items()}
+
+    def quotient(self) -> RewardMachine:
+        """One state for each block."""
+        source = self.source
+        chosen: dict[int, str] = {}
+        for state in self.behaviour:  # breadth first, so the nearest names its block
+            chosen.setdefault(self.block[state], state)
+        states = [s for s in chosen.values() if s not in source.terminal]
+        terminal = [s for s in source.terminal if s in chosen.values()]
+        falls = source.otherwise
+        if falls in source.terminal:
+            # Where every state is covered, the choice is never asked for.
+            falls = chosen[self.block[falls]] if falls in self.block else "stay"
+        return RewardMachine(
+            name=source.name,
+            propositions=source.propositions,
+            initial=chosen[self.block[source.initial]],
+            states=states,
+            terminal=terminal,
+            accepting=[s for s in terminal if s in source.accepting],
+            otherwise=falls,
+            transitions=[t for state in states for t in self._edges(state, chosen, falls)],
+        )
+
+    def _edges(self, state: str, chosen: dict[int, str], falls: str) -> list[Transition]:
+        edges = []
+        for (reward, block), guard in self._grouped(state).items():
+            target = None if block is None else chosen[block]
+            implied = reward == 0 and target == (state if falls == "stay" else falls)
+            if target is None or implied:
+                continue
+            whole = TRUE if self.classes.of(guard) == self.classes.of(TRUE) else guard
+            edges.append(Transition(source=state, target=target, guard=whole, reward=reward))
+        return edges
+
+
+def _reachable(machine: CountingRewardAutomaton) -> dict[str, Behaviour]:
+    """What every reachable state does, breadth first."""
+    outcomes = Outcomes(machine)
+    behaviour: dict[str, Behaviour] = {}
+    queue = deque([machine.initial])
+    seen = {machine.initial}
+    while queue:
+        state = queue.popleft()
+        does: Behaviour = []
+        for guard, step, _ in outcomes.of(Configuration(state)):
+            target = None if step is None else step.configuration.state
+            does.append((guard, 0.0 if step is None else step.reward, target))
+            if target is not None and target not in seen:
+                seen.add(target)
+                queue.append(target)
+        behaviour[state] = does
+    return behaviour

@@ -1,0 +1,77 @@
+"""The program itself: its options, and what becomes of errors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from cranium import __version__
+from cranium.cli import machines
+from cranium.cli.output import complain
+from cranium.errors import CraniumError
+
+__all__ = ["app", "main"]
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class _Reporting(TyperGroup):
+    """Turns our errors into one message and exit code 2: a user never sees a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CraniumError as error:
+            complain(str(error))
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            complain("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+app = typer.Typer(
+    cls=_Reporting,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    help=(
+        "Counting reward automata: reward functions for reinforcement learning, "
+        "written as counter machines.\n\n"
+        "FILE is an automaton file (.yaml, .json, or a reward machine in Toro Icarte's .txt), or "
+        "`library:NAME` for one that comes with Cranium: see `cranium library`."
+    ),
+    epilog=(
+        "Exit codes: 0 good, 1 findings or rejection, 2 bad usage or bad file.\n\n"
+        'Try: `cranium run library:anbcn "A A B C C"`'
+    ),
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cranium {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+machines.register(app)
+
+
+def main() -> None:
+    """Run the program."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show ⟨ or ε shows a ? instead of a traceback.
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    app()

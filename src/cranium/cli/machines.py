@@ -1,0 +1,291 @@
+"""The commands on automaton files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+import cranium
+from cranium.automata import library
+from cranium.automata.draw.edges import edge_line
+from cranium.automata.reward import RewardFunction
+from cranium.cli.output import say, table_console, working
+from cranium.errors import RewardError
+
+__all__ = ["register"]
+
+NOT_GOOD = 1
+MAX_FIRED_SHOWN = 4
+
+Machine = Annotated[str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")]
+Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+class _AnyReward(Mapping[str, Any]):
+    """Reward functions for files that name them: a command can show them, but not call them."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)
+
+    def __getitem__(self, name: str) -> RewardFunction:
+        def unknown(*_: Any) -> float:
+            raise RewardError(f"the reward function {name!r} is only known to Python code")
+
+        return RewardFunction(name, unknown)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+
+def _load(source: str) -> cranium.CountingRewardAutomaton:
+    if source.startswith("library:"):
+        return library.load(source.removeprefix("library:"))
+    return cranium.load(source, rewards=_AnyReward())
+
+
+def _summary(machine: cranium.CountingRewardAutomaton) -> str:
+    size = machine.size
+    kind = "reward machine" if machine.is_reward_machine else f"{size.counters}-counter automaton"
+    rewards = "constant rewards" if machine.is_constant else "reward functions"
+    return (
+        f"{machine.name or machine.initial}: {kind}, {size.states} states, "
+        f"{size.terminal} terminal, {size.transitions} transitions, {rewards}"
+    )
+
+
+def check(
+    file: Machine,
+    bound: Annotated[
+        int,
+        typer.Option(
+            min=1, help="How many configurations to explore where counters make it undecidable."
+        ),
+    ] = 1000,
+    as_json: AsJson = False,
+) -> None:
+    """Check a machine: is it what was meant?
+
+    A machine that breaks a rule (two transitions enabled together, a counter that could go below
+    zero, …) is a bad file: exit code 2. Findings (a state that cannot be reached, a counter that is
+    never tested, …) are exit code 1; mere remarks (info) are not.
+    """
+    machine = _load(file)
+    with working("exploring"):
+        findings = cranium.check(machine, bound=bound)
+    if as_json:
+        typer.echo(json.dumps([_finding(f) for f in findings], ensure_ascii=False))
+    else:
+        say(_summary(machine))
+        for finding in findings:
+            say(str(finding), {"error": "red", "warning": "yellow", "info": ""}[finding.severity])
+        if not findings:
+            say("no findings", "green")
+    if any(finding.severity != "info" for finding in findings):
+        raise typer.Exit(NOT_GOOD)
+
+
+def _finding(finding: cranium.Finding) -> dict[str, Any]:
+    return {
+        "severity": finding.severity,
+        "code": finding.code,
+        "message": finding.message,
+        "fix": finding.fix,
+        "place": finding.place and str(finding.place),
+    }
+
+
+def run(
+    file: Machine,
+    word: Annotated[
+        str,
+        typer.Argument(metavar="WORD", help="Labels: 'A A B', {A,B} for two at once, {} for none."),
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Run a word through a machine, step by step.
+
+    Exit code 0 if the machine read the whole word and succeeded, 1 if not.
+    """
+    machine = _load(file)
+    trace = machine.run(word)
+    if as_json:
+        typer.echo(json.dumps(_trace(machine, trace), ensure_ascii=False))
+    else:
+        table_console().print(_steps(machine, trace))
+        say(_verdict(machine, trace), "green" if trace.accepted else "yellow")
+    if not trace.accepted:
+        raise typer.Exit(NOT_GOOD)
+
+
+def _steps(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> Table:
+    table = Table("step", "label", "state", *machine.counters, "fired", "reward")
+    table.add_row("", "", Text(trace.start.state), *map(str, trace.start.counters), "", "")
+    for number, (label, step) in enumerate(zip(trace.word, trace.steps, strict=False), 1):
+        state, counters = step.configuration
+        table.add_row(
+            str(number),
+            Text(machine.alphabet.format(label)),
+            Text(state),
+            *map(str, counters),
+            Text(_fired(machine, step)),
+            Text(_reward(step.reward)),
+        )
+    return table
+
+
+def _fired(machine: cranium.CountingRewardAutomaton, step: cranium.Step) -> str:
+    if not step.fired:
+        return f"otherwise: {machine.otherwise}"
+    lines = [
+        f"{t.number}: {edge_line(t, machine.counters).text}" for t in step.fired[:MAX_FIRED_SHOWN]
+    ]
+    more = len(step.fired) - MAX_FIRED_SHOWN
+    return "\n".join([*lines, *([f"… and {more:,} more"] if more > 0 else [])])
+
+
+def _reward(reward: cranium.Reward) -> str:
+    return reward.name if isinstance(reward, RewardFunction) else f"{reward:g}"
+
+
+def _verdict(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> str:
+    functions = any(isinstance(step.reward, RewardFunction) for step in trace.steps)
+    paid = "rewards by functions" if functions else f"total reward {trace.total_reward:g}"
+    if trace.unread:
+        why = f": the machine ended with {trace.unread} of {len(trace.word)} labels unread"
+    elif not machine.accepting:
+        why = ": no state of this machine is accepting"
+    elif not trace.ended:
+        why = ": the machine has not ended"
+    else:
+        why = ""
+    return f"{'accepted' if trace.accepted else 'not accepted'}{why}, {paid}"
+
+
+def _trace(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> dict[str, Any]:
+    constant = not any(isinstance(step.reward, RewardFunction) for step in trace.steps)
+    return {
+        "machine": machine.name,
+        "accepted": trace.accepted,
+        "ended": trace.ended,
+        "unread": trace.unread,
+        "total_reward": trace.total_reward if constant else None,
+        "start": _configuration(machine, trace.start),
+        "steps": [
+            {
+                "label": list(machine.alphabet.names(label)),
+                **_configuration(machine, step.configuration),
+                "fired": [transition.number for transition in step.fired],
+                "reward": step.reward.name
+                if isinstance(step.reward, RewardFunction)
+                else step.reward,
+            }
+            for label, step in zip(trace.word, trace.steps, strict=False)
+        ],
+    }
+
+
+def _configuration(
+    machine: cranium.CountingRewardAutomaton, configuration: cranium.Configuration
+) -> dict[str, Any]:
+    counters = dict(zip(machine.counters, configuration.counters, strict=True))
+    return {"state": configuration.state, "counters": counters}
+
+
+def draw(
+    file: Machine,
+    out: Out,
+    engine: Annotated[
+        Literal["auto", "matplotlib", "graphviz"],
+        typer.Option(help="What makes SVG and PNG; auto takes Graphviz where it is installed."),
+    ] = "auto",
+) -> None:
+    """Draw a machine: .svg, .png, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT."""
+    from cranium.automata.draw import draw as draw_machine
+
+    machine = _load(file)
+    with working("drawing"):
+        draw_machine(machine, out, engine=engine)
+    say(f"wrote {out}")
+
+
+def unroll(
+    file: Machine,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The largest counter value.")],
+    out: Out,
+    smallest: Annotated[
+        bool, typer.Option("--minimise", help="Merge the states that no word can tell apart.")
+    ] = False,
+) -> None:
+    """Unroll an automaton into the reward machine of its configurations with counters ≤ LIMIT.
+
+    Beyond the limit the reward machine ends in the state 'overflow', without success.
+    """
+    machine = _load(file)
+    with working("unrolling"):
+        unrolled = cranium.unroll(machine, counter_limit=limit)
+        if smallest:
+            unrolled = cranium.minimise(unrolled)
+        cranium.save(unrolled, out)
+    say(_summary(machine))
+    say(_summary(unrolled))
+    say(f"wrote {out}")
+
+
+def convert(file: Machine, out: Out) -> None:
+    """Convert a machine to .yaml, .json, or .hoa (without counters), by the name of OUT.
+
+    Reads .yaml, .json and the .txt reward machines of Toro Icarte et al. Pictures: `cranium draw`.
+    """
+    cranium.save(_load(file), out)
+    say(f"wrote {out}")
+
+
+def equivalent(
+    first: Machine,
+    second: Annotated[str, typer.Argument(metavar="OTHER", help="The machine to compare with.")],
+    bound: Annotated[
+        int, typer.Option(min=1, help="How many pairs of configurations to compare at most.")
+    ] = 10_000,
+) -> None:
+    """Compare two machines: do they reward alike on every word? If not, show a shortest word."""
+    one, other = _load(first), _load(second)
+    with working("comparing"):
+        answer = cranium.equivalent(one, other, bound=bound)
+    if answer:
+        proved = "equivalent" if answer.exact else "no difference found"
+        say(f"{proved} ({answer.explored:,} pairs of configurations compared)", "green")
+        return
+    labels = [
+        names[0] if len(names) == 1 else "{" + ",".join(names) + "}" for names in answer.word or ()
+    ]
+    say(f"different on the word: {' '.join(labels)}", "yellow")
+    say(answer.reason)
+    raise typer.Exit(NOT_GOOD)
+
+
+def show_library(
+    name: Annotated[str | None, typer.Argument(help="Print the file of this machine.")] = None,
+) -> None:
+    """List the machines that come with Cranium, or print one, ready to be edited."""
+    if name is not None:
+        typer.echo(library.text(name), nl=False)
+        return
+    for known in library.names():
+        say(f"library:{known:<16} {_summary(library.load(known))}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    for command in (check, run, draw, unroll, convert, equivalent):
+        app.command()(command)
+    app.command("library")(show_library)

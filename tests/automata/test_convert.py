@@ -1,0 +1,197 @@
+"""Conversions: sizes, names, limits, and machines of a hundred thousand configurations."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import cranium
+from cranium import CountingRewardAutomaton, RewardMachine, Transition
+from cranium.errors import ConversionError, CounterRuleError, CounterUnderflowError
+
+
+def test_unrolled_sizes_of_the_office_machine_grow_and_the_automaton_does_not():
+    office = cranium.library.load("office")
+    sizes = [cranium.unroll(office, n).size for n in (1, 2, 3, 10)]
+    # fetch mail: n + 1 states; make coffee: one for each pair 1 ≤ left ≤ collected; deliver: n
+    assert [s.states for s in sizes] == [(n + 1) + n * (n + 1) // 2 + n for n in (1, 2, 3, 10)]
+    assert office.size.states == 3
+
+
+def test_a_machine_without_counters_unrolls_to_itself():
+    mail = cranium.library.load("mail-delivery")
+    assert cranium.unroll(mail, 7) == mail
+
+
+def test_unrolling_folds_silent_transitions_and_their_rewards():
+    machine = CountingRewardAutomaton(
+        propositions=["A"],
+        initial="u",
+        terminal=["end"],
+        transitions=[
+            Transition(source="u", guard="A", target="v", reward=1),
+            Transition(source="v", silent=True, target="w", reward=2),
+            Transition(source="w", silent=True, target="end", reward=4),
+        ],
+    )
+    unrolled = cranium.unroll(machine, 0)
+    assert unrolled.states == ("u",)
+    assert unrolled.transitions[0].reward == 7.0
+
+
+def test_names_that_are_taken_get_a_mark():
+    machine = CountingRewardAutomaton(
+        propositions=["A", "B"],
+        counters=["n"],
+        initial="u",
+        terminal=["overflow", "u[n=1]"],
+        transitions=[
+            Transition(source="u", guard="A", change=(1,)),
+            Transition(source="u", guard="B & !A", zero_pattern="1", target="u[n=1]"),
+        ],
+    )
+    unrolled = cranium.unroll(machine, 1)
+    assert unrolled.states == ("u[n=0]", "u[n=1]'")
+    assert unrolled.run("A A").configurations[-1].state == "overflow'"
+
+
+def test_a_hundred_thousand_configurations_unroll_in_seconds():
+    started = time.process_time()
+    unrolled = cranium.unroll(cranium.library.load("office"), 446)
+    assert unrolled.size.states > 100_000
+    assert time.process_time() - started < 60, "seconds, not minutes"
+
+
+def test_unrolling_refuses_what_it_cannot_do():
+    office = cranium.library.load("office")
+    for limit in (-1, 2.5, True, None):
+        with pytest.raises(ConversionError, match="a counter limit is 0 or more"):
+            cranium.unroll(office, limit)
+    with pytest.raises(ConversionError, match="more than 100 configurations"):
+        cranium.unroll(office, 50, max_states=100)
+    sinks = CountingRewardAutomaton(
+        propositions=["A"],
+        counters=["n"],
+        initial="u",
+        transitions=[
+            Transition(source="u", guard="A", change=(1,)),
+            Transition(source="u", guard="!A", zero_pattern="1", change=(-2,)),
+        ],
+    )
+    with pytest.raises(CounterUnderflowError):
+        cranium.unroll(sinks, 3)
+    starts = CountingRewardAutomaton(
+        propositions=["A"],
+        counters=["n"],
+        initial="u",
+        transitions=[
+            Transition(source="u", silent=True, zero_pattern="0", change=(5,), target="v"),
+            Transition(source="v", guard="A"),
+        ],
+    )
+    with pytest.raises(ConversionError, match="at reset"):
+        cranium.unroll(starts, 3)
+    assert cranium.unroll(starts, 5).states == ("v[n=5]",)
+
+
+def test_minimise_merges_what_no_word_can_tell_apart():
+    def way(source, target, **more):
+        return Transition(source=source, target=target, **more)
+
+    machine = RewardMachine(
+        propositions=["A", "B"],
+        initial="u",
+        terminal=["won", "also won", "lost"],
+        accepting=["won", "also won"],
+        transitions=[
+            way("u", "left", guard="A & B"),
+            way("u", "right", guard="A & !B"),
+            way("left", "won", guard="A", reward=1),
+            way("right", "also won", guard="A & B | A & !B", reward=1),
+            way("far", "lost", guard="A"),
+        ],
+    )
+    small = cranium.minimise(machine)
+    assert small.states == ("u", "left")
+    assert small.terminal == ("won",)
+    assert small.size.transitions == 2
+    assert cranium.equivalent(machine, small).exact
+
+
+def test_minimise_keeps_what_otherwise_means():
+    for otherwise in ("stay", "error", "lost"):
+        machine = RewardMachine(
+            propositions=["A"],
+            initial="u",
+            terminal=["won", "lost"],
+            accepting=["won"],
+            otherwise=otherwise,
+            transitions=[Transition(source="u", guard="A", target="won", reward=1)],
+        )
+        small = cranium.minimise(machine)
+        assert small.otherwise == otherwise
+        assert cranium.equivalent(small, machine)
+
+
+def test_minimise_drops_an_otherwise_that_is_never_asked_for():
+    machine = RewardMachine(
+        propositions=["A"],
+        initial="u",
+        terminal=["won", "lost"],
+        accepting=["won"],
+        otherwise="lost",
+        transitions=[
+            Transition(source="u", guard="A", target="won"),
+            Transition(source="u", guard="!A", target="u"),
+        ],
+    )
+    small = cranium.minimise(machine)
+    assert small.otherwise == "stay"
+    assert cranium.equivalent(machine, small)
+
+
+def test_minimise_takes_a_long_chain_quickly():
+    unrolled = cranium.unroll(cranium.library.load("anbcn"), 3000)
+    started = time.process_time()
+    assert cranium.minimise(unrolled).size.states == unrolled.size.states
+    assert time.process_time() - started < 30, "quadratic"
+
+
+def test_minimise_refuses_counters():
+    with pytest.raises(ConversionError, match="unroll it first"):
+        cranium.minimise(cranium.library.load("anbcn"))
+
+
+def test_equivalent_finds_a_shortest_difference_with_counters():
+    anbcn = cranium.library.load("anbcn")
+    answer = cranium.equivalent(anbcn, cranium.unroll(anbcn, 4))
+    assert answer.word == (("A",),) * 5
+    assert not answer
+    assert answer.exact
+    alike = cranium.equivalent(anbcn, cranium.loads(cranium.dumps(anbcn)), bound=100)
+    assert alike
+    assert not alike.exact
+    assert alike.explored == 100
+    with pytest.raises(CounterRuleError, match="the bound"):
+        cranium.equivalent(anbcn, anbcn, bound=0)
+
+
+def test_equivalent_tells_success_from_failure_and_error_from_going_on():
+    def ends(accepting, otherwise="stay"):
+        return RewardMachine(
+            propositions=["A"],
+            initial="u",
+            terminal=["end"],
+            accepting=accepting,
+            otherwise=otherwise,
+            transitions=[Transition(source="u", guard="A", target="end")],
+        )
+
+    assert (
+        "ends with success in 'end', the second ends in 'end'"
+        in cranium.equivalent(ends(["end"]), ends([])).reason
+    )
+    assert "stops with NoTransitionError" in cranium.equivalent(ends([]), ends([], "error")).reason
+    assert cranium.equivalent(ends([], "error"), ends([], "error"))
+    assert cranium.equivalent(ends([], "end"), ends([])).word == ((),)

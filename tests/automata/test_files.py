@@ -1,0 +1,396 @@
+"""Files: round trips, what errors say, and what hostile input meets."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+import cranium
+from cranium import RewardMachine, Transition
+from cranium.automata.documents import read_yaml
+from cranium.errors import (
+    CraniumError,
+    FileAccessError,
+    FileFormatError,
+    FormulaSyntaxError,
+    UnknownNameError,
+)
+
+GOOD = """\
+name: A^N B
+propositions: [A, B]
+counters: [n]
+initial: counting
+terminal: [done]
+accepting: [done]
+transitions:
+  - {from: counting, when: A & !B, add: {n: 1}}
+  - {from: counting, when: B & !A, if: n > 0, to: done, reward: 1}
+"""
+
+
+@pytest.mark.parametrize("name", cranium.library.names())
+@pytest.mark.parametrize("suffix", ["yaml", "yml", "json"])
+def test_a_round_trip_through_a_file_is_identical(tmp_path, name, suffix):
+    machine = cranium.library.load(name)
+    path = tmp_path / f"m.{suffix}"
+    cranium.save(machine, path)
+    assert cranium.load(path) == machine
+    first = path.read_text()
+    cranium.save(cranium.load(path), path)
+    assert path.read_text() == first
+    assert list(tmp_path.iterdir()) == [path], "no drafts are left behind"
+
+
+def test_strange_but_allowed_names_survive():
+    machine = RewardMachine(
+        name='a "name": with, {everything} # in it',
+        propositions=["on", "no", "n", "y", "null_", "été"],
+        initial="true",
+        states=[
+            "true",
+            "1",
+            "1e5",
+            "null",
+            "~",
+            "- x",
+            "a: b",
+            "#",
+            "'",
+            '"',
+            "!tag",
+            "&a",
+            "*a",
+            "0x1f",
+            "é",
+        ],
+        terminal=["{}", "[]"],
+        accepting=["[]"],
+        transitions=[Transition(source="true", guard="!on & no", target="1e5", reward=1e300)],
+    )
+    for form in ("yaml", "json"):
+        assert cranium.loads(cranium.dumps(machine, form=form), form=form) == machine
+
+
+def test_what_we_write_other_yaml_readers_read_alike():
+    for name in cranium.library.names():
+        text = cranium.dumps(cranium.library.load(name))
+        assert yaml.safe_load(text) == read_yaml(text).data
+        assert yaml.safe_load(text) == json.loads(
+            cranium.dumps(cranium.library.load(name), form="json")
+        )
+
+
+def test_yaml_words_of_1_1_are_names_and_defaults_are_defaults():
+    machine = cranium.loads(
+        "propositions: [on, off]\ninitial: yes\ntransitions: [{from: yes, when: on}]"
+    )
+    assert machine.propositions == ("on", "off")
+    assert machine.initial == "yes"
+    assert machine.otherwise == "stay"
+    assert machine.transitions[0].target == "yes"
+
+
+def test_zero_tests_can_be_written_in_several_ways():
+    def pattern(tests):
+        text = GOOD.replace("counters: [n]", "counters: [n, m]").replace("n > 0", tests)
+        return cranium.loads(text).transitions[1].zero_pattern
+
+    assert {pattern(t) for t in ("n > 0", "n >= 1", "n != 0", "[n > 0]")} == {"1*"}
+    assert {
+        pattern(t) for t in ('"n > 0, m == 0"', "n>0 & m=0", "n > 0 and m == 0", "[n > 0, m == 0]")
+    } == {"10"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "at", "message"),
+    [
+        ("when: A & !B", "when: A & & B", "& B, add", "a formula expects a proposition"),
+        ("when: A & !B", "when: 'A & & B'", "& B', add", "a formula expects a proposition"),
+        ("when: A & !B", "whn: A & !B", "A & !B", "no such key: 'whn'"),
+        ("initial: counting", "initial: 3", "3", "initial: input should be a valid string, not 3"),
+        (
+            "initial: counting",
+            "initial: cuonting",
+            "cuonting",
+            "no such state for 'initial': 'cuonting'",
+        ),
+        ("initial: counting\n", "", "name", "the key 'initial' is missing"),
+        ("to: done", "to: dne", "{from: counting, when: B", "no such state: 'dne'"),
+        ("if: n > 0", "if: n > 1", "n > 1", "can only be tested for zero"),
+        ("if: n > 0", "if: m > 0", "m > 0", "no such counter: 'm'"),
+        ("if: n > 0", "if: [n > 0, n == 0]", "[n > 0", "tested both ways"),
+        ("add: {n: 1}", "add: {m: 1}", "{m: 1}", "no such counter: 'm'"),
+        ("add: {n: 1}", "add: {n: 1.5}", "1.5", "valid integer"),
+        ("add: {n: 1}", "add: {n: -1}", "{from: counting, when: A", "takes 1 from the counter 'n'"),
+        ("reward: 1", "reward: .nan", ".nan", "no such reward function"),
+        ("reward: 1", "reward: 1e999", "1e999", "finite number"),
+        ("when: B & !A", "when: A", "{from: counting, when: A, ", "both enabled"),
+        ("counters: [n]", "counters: [n, n]", "[n, n]", "declared twice"),
+        ("counters: [n]", "counters: n", "n\ninitial", "valid list, not 'n'"),
+        ("accepting: [done]", "accepting: [dun]", "[dun]", "no such terminal state"),
+        ("terminal: [done]", "terminal: [done, stay]", "[done, stay]", "cannot be called 'stay'"),
+        ("name: A^N B", "otherwise: sty", "sty", "no such choice"),
+        ("name: A^N B", "silent_limit: 0", "0", "greater than or equal to 1"),
+        ("name: A^N B", "name: &x A", "&x", r"anchors \(&x\) are not allowed"),
+        ("name: A^N B", "name: *x", "*x", r"aliases \(\*x\) are not allowed"),
+        ("name: A^N B", "name: !!python/name:os.system x", "!!", "tags .* are not allowed"),
+        ("name: A^N B", "name: x\nname: y", "name: y", "the key 'name' stands here twice"),
+        ("name: A^N B", "[1, 2]: x", "[1, 2]", "a key is a name"),
+        ("name: A^N B", "name: {{a}: b}", "{a}", "a key is a name"),
+        ("name: A^N B", "name: [", ":", "this is not YAML"),
+        ("name: A^N B", "name: " + "9" * 5000, "999", "an integer has at most"),
+        ("transitions:", "---\ntransitions:", "---", "a second document begins"),
+    ],
+)
+def test_an_error_says_file_line_and_column(old, new, at, message):
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    with pytest.raises(CraniumError, match=message) as caught:
+        cranium.loads(text, file="task.yaml")
+    place = caught.value.place
+    assert place is not None
+    assert place.file == "task.yaml"
+    if message != "this is not YAML":  # where, is PyYAML's to say
+        offset = text.index(at)
+        assert place.line == text.count("\n", 0, offset) + 1
+        assert place.column == offset - (text.rfind("\n", 0, offset) + 1) + 1
+        line, caret = caught.value.excerpt.splitlines()
+        assert line[caret.index("^")] == at[0]
+
+
+def test_the_same_errors_come_with_places_from_json(tmp_path):
+    data = json.loads(cranium.dumps(cranium.loads(GOOD), form="json"))
+    data["transitions"][1]["when"] = "B &"
+    text = json.dumps(data, indent="\t")
+    with pytest.raises(FormulaSyntaxError) as caught:
+        cranium.loads(text, form="json", file="t.json")
+    line = next(i for i, row in enumerate(text.splitlines(), 1) if '"B &"' in row)
+    assert (
+        str(caught.value.place) == f"t.json:{line}:{text.splitlines()[line - 1].index('B &') + 4}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "this is not JSON"),
+        ("[1, 2]", "a machine is a mapping"),
+        ("null", "not nothing"),
+        ('{"initial": NaN}', "NaN is not a JSON number"),
+        ('{"a": 1, "a": 2}', "stands here twice"),
+        ('{"silent_limit": ' + "1" * 5000 + "}", "an integer has at most"),
+        ("[" * 100000, "nested more than 10 deep"),
+        ('{"a":' * 100000, "nested more than 10 deep"),
+        ('{"\\ud800": 1}', "a key: input should be a valid string"),
+    ],
+)
+def test_json_that_is_refused(text, message):
+    with pytest.raises(FileFormatError, match=message):
+        cranium.loads(text, form="json")
+
+
+def bomb() -> str:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        bomb(),
+        "a: " + "[" * 100_000,
+        "a: " + "{a: " * 50_000,
+        "- " * 50_000 + "a",
+        "propositions: [" + "x" * 2_000_000 + "]",
+        GOOD.replace("counting", "c" * 2_000_000),
+        GOOD.replace("A & !B", "A & " * 500_000 + "B"),
+        GOOD.replace("A & !B", '"' + "(" * 90_000 + 'A"'),
+        GOOD.replace("A^N B", "x\x00y"),
+        GOOD.replace("A^N B", "x\x07y"),
+        GOOD.replace("A^N B", '"x\\0y"'),
+        GOOD.replace("done", '"\\ud800"'),
+        "? " * 10_000,
+        "\t\t\t",
+        "%YAML 9.9\n---\na: b",
+        "!!binary x",
+        "",
+        "just words",
+        "- a\n- b",
+        "a: b\n--- \nc: d",
+        "transitions: " + "- " * 1000,
+        "a: |\n" + " x\n" * 100_000,
+    ],
+    ids=range(22),
+)
+def test_hostile_yaml_ends_in_a_clear_error_quickly(text):
+    started = time.process_time()
+    with pytest.raises(CraniumError) as caught:
+        cranium.loads(text, file="evil.yaml")
+    assert time.process_time() - started < 5
+    assert len(str(caught.value)) < 1500
+
+
+def test_hostile_bytes_end_in_a_clear_error(tmp_path):
+    path = tmp_path / "m.yaml"
+    path.write_bytes(b"name: x\ninitial: \xff\xfe")
+    with pytest.raises(FileFormatError, match=r"m.yaml:2:10: this is not UTF-8: byte 0xff"):
+        cranium.load(path)
+    path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    assert cranium.load(path).name == "A^N B"
+    with path.open("wb") as stream:
+        stream.truncate(65 * 2**20)
+    with pytest.raises(FileFormatError, match="more than 64 MiB"):
+        cranium.load(path)
+    with pytest.raises(FileFormatError, match="more than 64"):
+        cranium.loads("x" * (65 * 2**20))
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path):
+    with pytest.raises(FileAccessError, match="No such file"):
+        cranium.load(tmp_path / "none.yaml")
+    with pytest.raises(FileAccessError, match=r"does not end in one of \.yaml"):
+        cranium.load(tmp_path / "none.toml")
+    (tmp_path / "dir.yaml").mkdir()
+    with pytest.raises(FileAccessError, match="directory"):
+        cranium.load(tmp_path / "dir.yaml")
+    machine = cranium.library.load("anbcn")
+    with pytest.raises(FileAccessError, match="does not end in one of"):
+        cranium.save(machine, tmp_path / "m.txt")
+    with pytest.raises(FileAccessError, match="cannot write"):
+        cranium.save(machine, tmp_path / "no" / "m.yaml")
+    with pytest.raises(UnknownNameError, match="form of file: 'xml'"):
+        cranium.dumps(machine, form="xml")
+    with pytest.raises(UnknownNameError, match="form of file: 'xml'"):
+        cranium.loads("", form="xml")
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "m.yaml"
+    cranium.save(cranium.library.load("anbcn"), path)
+    before = path.read_text()
+
+    def interrupt(self, target):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cranium.save(cranium.library.load("office"), path)
+    assert path.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m.yaml"]
+
+
+def test_reward_functions_are_named_in_the_file_and_given_by_the_caller():
+    text = GOOD.replace("reward: 1", "reward: distance")
+    with pytest.raises(UnknownNameError, match=r"rewards=\{'distance': function\}"):
+        cranium.loads(text)
+
+    def distance(s, a, s2):
+        return s2 - s
+
+    machine = cranium.loads(text, rewards={"distance": distance})
+    assert machine.run("A B", experiences=[(0, 0, 0), (1, 0, 4)]).total_reward == 3.0
+    assert cranium.loads(cranium.dumps(machine), rewards={"distance": distance}) == machine
+    assert "reward: distance" in cranium.dumps(machine)
+
+
+def test_the_json_schema_is_published_valid_and_accepts_what_we_write():
+    schema = cranium.automaton_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    published = Path(__file__).parents[2] / "docs" / "automaton.schema.json"
+    assert json.loads(published.read_text()) == schema, "run: make schema"
+    for name in cranium.library.names():
+        machine = cranium.library.load(name)
+        jsonschema.validate(json.loads(cranium.dumps(machine, form="json")), schema)
+        jsonschema.validate(yaml.safe_load(cranium.library.text(name)), schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"initial": "u", "propositions": [], "transitions": [{}]}, schema)
+
+
+def test_a_large_file_is_read_too_and_its_errors_have_places(tmp_path):
+    unrolled = cranium.unroll(cranium.library.load("office"), 100)
+    for suffix in ("yaml", "json"):
+        path = tmp_path / f"large.{suffix}"
+        cranium.save(unrolled, path)
+        assert path.stat().st_size > 1_000_000
+        assert cranium.load(path) == unrolled
+        lines = path.read_text().splitlines()
+        wrong = next(i for i, line in enumerate(lines) if i > 9000 and "failed" in line)
+        lines[wrong] = lines[wrong].replace("failed", "faild")
+        path.write_text("\n".join(lines))
+        with pytest.raises(UnknownNameError, match="'faild'"):
+            cranium.load(path)
+
+
+# Toro Icarte's format
+
+TXT = """0 # initial state
+[2] # terminal state
+(0,0,'!f&!n',ConstantRewardFunction(0))
+(0,1,'f&!n',ConstantRewardFunction(0))
+(1,1,'!g&!n',ConstantRewardFunction(0))
+(1,2,'g&!n',ConstantRewardFunction(1))
+"""
+
+
+def test_toro_icarte_machines_are_read(tmp_path):
+    path = tmp_path / "t1.txt"
+    path.write_text(TXT)
+    machine = cranium.load(path)
+    assert isinstance(machine, RewardMachine)
+    assert machine.propositions == ("f", "g", "n")
+    assert machine.run("f {} g").accepted
+    assert machine.run("f n").configurations[-1].state == "failed"
+    assert machine.transitions[0].place.line == 3
+    assert cranium.check(machine) == ()
+
+
+def test_toro_icarte_reward_functions_and_machines_without_end():
+    text = "0\n[]\n(0,0,'!c',RewardControl())\n(0,1,'c',RewardControl())\n(1,1,'!d',RewardControl())\n(1,0,'d',ConstantRewardFunction(1000))"
+    with pytest.raises(UnknownNameError, match="'RewardControl'"):
+        cranium.loads(text, form="toro-icarte")
+    machine = cranium.loads(
+        text, form="toro-icarte", rewards={"RewardControl": lambda s, a, s2: -0.1}
+    )
+    assert machine.terminal == ()
+    assert machine.otherwise == "stay"
+    assert machine.run("c d", experiences=[(0, 0, 0)] * 2).total_reward == pytest.approx(999.9)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a line with the initial state"),
+        ("0", "expected a line with the initial state"),
+        ("x\n[1]", "expected the initial state"),
+        ("0\n1", "expected the terminal states"),
+        (
+            TXT.replace("(0,1", "(0,__import__('os').system('true')"),
+            "line 4, column 1: expected a transition",
+        ),
+        (
+            TXT.replace("ConstantRewardFunction(1)", "ConstantRewardFunction(exit())"),
+            "line 6, .*expected a transition",
+        ),
+        (
+            TXT.replace("ConstantRewardFunction(1)", "ConstantRewardFunction(x)"),
+            "'x' is not a constant reward",
+        ),
+        (
+            TXT.replace("ConstantRewardFunction(1)", "ConstantRewardFunction(inf)"),
+            "'inf' is not a constant reward",
+        ),
+        (TXT.replace("'g&!n'", "'g&&&n'"), "a formula expects"),
+        (TXT.replace("'g&!n'", "'!n'"), "both enabled"),
+        (TXT + "(0,0,'a'" * 5000, "line 7"),
+    ],
+)
+def test_toro_icarte_files_that_are_refused(text, message):
+    with pytest.raises(CraniumError, match=message):
+        cranium.loads(text, form="toro-icarte")

@@ -1,0 +1,108 @@
+"""The public names are pinned: adding or removing one is a decision, made here."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import cranium
+import cranium.errors
+
+PUBLIC = {
+    "FALSE",
+    "TRUE",
+    "Alphabet",
+    "Configuration",
+    "CounterMachine",
+    "CountingRewardAutomaton",
+    "CraniumError",
+    "Equivalence",
+    "Finding",
+    "Formula",
+    "Reward",
+    "RewardFunction",
+    "RewardMachine",
+    "Step",
+    "Trace",
+    "Transition",
+    "as_cra",
+    "automaton_schema",
+    "check",
+    "draw",
+    "dumps",
+    "equivalent",
+    "errors",
+    "library",
+    "load",
+    "loads",
+    "minimise",
+    "parse_formula",
+    "save",
+    "unroll",
+    "zero_test",
+}
+
+
+def test_the_public_names_are_these():
+    assert set(cranium.__all__) == PUBLIC
+    for name in cranium.__all__:
+        assert hasattr(cranium, name)
+
+
+def test_every_error_is_exported_and_drawn_in_the_tree():
+    classes = {
+        name
+        for name, value in vars(cranium.errors).items()
+        if inspect.isclass(value) and issubclass(value, cranium.CraniumError)
+    }
+    assert classes | {"Place"} == set(cranium.errors.__all__)
+    for name in classes:
+        assert name in cranium.errors.__doc__
+
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(cranium.__path__, "cranium.")
+    if not module.name.endswith("__main__")
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_imports_and_says_what_is_public(name):
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for public in module.__all__ if hasattr(module, "__all__") else ():
+        assert hasattr(module, public), f"{name}.{public}"
+
+
+def _public_objects():
+    for name in cranium.__all__:
+        value = getattr(cranium, name)
+        if inspect.isfunction(value):
+            yield name, value
+        if inspect.isclass(value) and not issubclass(value, Exception):
+            yield name, value
+            for method, raw in vars(value).items():
+                inner = getattr(raw, "__func__", raw)
+                if not method.startswith("_") and (
+                    inspect.isfunction(inner) or isinstance(inner, property)
+                ):
+                    yield f"{name}.{method}", inner
+
+
+@pytest.mark.parametrize(("name", "value"), list(_public_objects()))
+def test_every_public_name_has_a_docstring_with_an_example_that_runs(name, value):
+    examples = doctest.DocTestParser().get_examples(inspect.getdoc(value) or "")
+    assert examples, f"cranium.{name} has no example"
+
+
+def test_importing_cranium_does_not_import_what_only_drawing_needs():
+    code = "import sys, cranium; print([m for m in ('matplotlib', 'networkx', 'typer') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
