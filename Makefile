@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format docs bench clean
+.PHONY: help demo test check format docs pictures bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,12 @@ format: $(VENV)/.dev  ## put the code in order
 docs: $(VENV)/.docs  ## the documentation, into docs/_build/html; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentation shows
+	@mkdir -p docs/pictures
+	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg --engine matplotlib
+	$(BIN)/cranium draw library:office -o docs/pictures/office.svg --engine matplotlib
+	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/step.py

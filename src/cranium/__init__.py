@@ -7,6 +7,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.check import Finding, check
 from cranium.automata.convert import as_cra, unroll
 from cranium.automata.counter_machine import CounterMachine
+from cranium.automata.draw import draw
 from cranium.automata.equivalence import Equivalence, equivalent
 from cranium.automata.files import dumps, load, loads, save
 from cranium.automata.formula import FALSE, TRUE, Formula
@@ -41,6 +42,7 @@ __all__ = [
     "as_cra",
     "automaton_schema",
     "check",
+    "draw",
     "dumps",
     "equivalent",
     "errors",

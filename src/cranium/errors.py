@@ -231,9 +231,8 @@ class TextError(CraniumError, ValueError):
         column = offset - start
         # A window around the caret: a line may be a megabyte long.
         left = max(0, column - 60)
-        shown = "".join(
-            c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line[left : column + 30]
-        )
+        window = line[left : left + 100]
+        shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in window)
         excerpt = f"{shown}\n{' ' * (column - left)}^"
         place = place or Place(text.count("\n", 0, start) + 1, column + 1)
         return cls(message, place=place, excerpt=excerpt, fix=fix)

@@ -121,13 +121,14 @@ def test_zero_tests_can_be_written_in_several_ways():
             "no such state for 'initial': 'cuonting'",
         ),
         ("initial: counting\n", "", "name", "the key 'initial' is missing"),
-        ("to: done", "to: dne", "{from: counting, when: B", "no such state: 'dne'"),
+        ("to: done", "to: dne", "dne", "no such state: 'dne'"),
+        ("when: A & !B", "when: A & !C", "A & !C", "no such proposition: 'C'"),
         ("if: n > 0", "if: n > 1", "n > 1", "can only be tested for zero"),
         ("if: n > 0", "if: m > 0", "m > 0", "no such counter: 'm'"),
         ("if: n > 0", "if: [n > 0, n == 0]", "[n > 0", "tested both ways"),
         ("add: {n: 1}", "add: {m: 1}", "{m: 1}", "no such counter: 'm'"),
         ("add: {n: 1}", "add: {n: 1.5}", "1.5", "valid integer"),
-        ("add: {n: 1}", "add: {n: -1}", "{from: counting, when: A", "takes 1 from the counter 'n'"),
+        ("add: {n: 1}", "add: {n: -1}", "{n: -1}", "takes 1 from the counter 'n'"),
         ("reward: 1", "reward: .nan", ".nan", "no such reward function"),
         ("reward: 1", "reward: 1e999", "1e999", "finite number"),
         ("when: B & !A", "when: A", "{from: counting, when: A, ", "both enabled"),
@@ -304,7 +305,7 @@ def test_the_json_schema_is_published_valid_and_accepts_what_we_write():
     schema = cranium.automaton_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     published = Path(__file__).parents[2] / "docs" / "automaton.schema.json"
-    assert json.loads(published.read_text()) == schema, "run: make schema"
+    assert json.loads(published.read_text()) == schema, "run: make pictures"
     for name in cranium.library.names():
         machine = cranium.library.load(name)
         jsonschema.validate(json.loads(cranium.dumps(machine, form="json")), schema)

@@ -207,7 +207,7 @@ def check_identifier(kind: str, name: object) -> None:
         )
 
 
-def check_unique(kind: str, names: Iterable[str]) -> None:
+def check_unique(kind: str, names: Iterable[str], key: str | None = None) -> None:
     """Refuse the same name twice.
 
     Example:
@@ -218,5 +218,7 @@ def check_unique(kind: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise DuplicateNameError(f"the {kind} {name!r} is declared twice", key=f"{kind}s")
+            raise DuplicateNameError(
+                f"the {kind} {name!r} is declared twice", key=key or f"{kind}s"
+            )
         seen.add(name)

@@ -86,7 +86,7 @@ class CountingRewardAutomaton(CounterProgram):
         True
     """
 
-    __slots__ = ("_steps", "accepting", "alphabet", "otherwise", "start", "terminal")
+    __slots__ = ("_readings", "_steps", "accepting", "alphabet", "otherwise", "start", "terminal")
 
     alphabet: Alphabet
     terminal: tuple[str, ...]
@@ -126,6 +126,7 @@ class CountingRewardAutomaton(CounterProgram):
         self.accepting = in_order(accepting)
         self.otherwise = otherwise
         self._steps: dict[Any, Step] = {}
+        self._readings: dict[tuple[str, str, int], Transition | None] = {}
         check_names(self)
         check_decrements(self)
         check_determinism(self, self._overlap)
@@ -324,7 +325,8 @@ class CountingRewardAutomaton(CounterProgram):
         else:
             after, silent = self.settle(self.apply(reading, configuration))
             fired = (reading, *silent)
-            step = Step(after, add_rewards(t.reward for t in fired), fired)
+            reward = add_rewards([t.reward for t in fired]) if silent else reading.reward
+            step = Step(after, reward, fired)
         if len(self._steps) >= MEMO_LIMIT:
             self._steps.clear()
         try:
@@ -334,9 +336,16 @@ class CountingRewardAutomaton(CounterProgram):
         return step
 
     def _reading(self, state: str, bits: int, zeros: str) -> Transition | None:
-        _, candidates = self.select(state, zeros)
-        alphabet = self.alphabet
-        return next((t for t in candidates if t.guard.evaluate(bits, alphabet)), None)
+        try:
+            return self._readings[state, zeros, bits]
+        except KeyError:
+            _, candidates = self.select(state, zeros)
+            alphabet = self.alphabet
+            found = next((t for t in candidates if t.guard.evaluate(bits, alphabet)), None)
+            if len(self._readings) >= MEMO_LIMIT:
+                self._readings.clear()
+            self._readings[state, zeros, bits] = found
+            return found
 
     def _find(self, state: str, label: AnyLabel | None, zeros: str) -> Transition | None:
         if state not in self._outgoing:

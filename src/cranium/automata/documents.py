@@ -166,11 +166,11 @@ def _walk(text: str, file: str | None) -> Iterator[tuple[Path, Any, Any]]:
 
 def _refuse_cleverness(event: Any, text: str, place: Place) -> None:
     """Aliases can make a small file huge, and tags can make it do things: neither is needed."""
+    name = str(getattr(event, "anchor", None) or "")[:30]
     if isinstance(event, yaml.AliasEvent):
-        alias = f"aliases (*{event.anchor[:30]}) are not allowed"
-        raise point(text, alias, place, "write it out")
-    if isinstance(event, yaml.NodeEvent) and event.anchor:
-        raise point(text, f"anchors (&{event.anchor[:30]}) are not allowed", place, "remove it")
+        raise point(text, f"aliases (*{name}) are not allowed", place, "write it out")
+    if name:
+        raise point(text, f"anchors (&{name}) are not allowed", place, "remove it")
     if getattr(event, "tag", None) not in (None, "!"):
         raise point(text, f"tags ({shorten(event.tag)}) are not allowed", place, "remove it")
 

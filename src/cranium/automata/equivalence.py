@@ -37,7 +37,7 @@ class Equivalence:
         >>> one, other = cranium.library.load("anbcn"), cranium.library.load("anbcdn")
         >>> answer = cranium.equivalent(one, other)
         >>> answer.equal, answer.exact, answer.word
-        (False, True, (('D',),))
+        (False, True, (('A', 'D'),))
     """
 
     equal: bool
@@ -56,7 +56,7 @@ def equivalent(
     """Whether two machines pay the same rewards, end, and succeed alike, on every word.
 
     Breadth-first search over pairs of configurations: exact if there are at most ``bound`` pairs
-    (without counters there are at most |U|·|U′|), otherwise the answer holds for all words that
+    (without counters they are pairs of states), otherwise the answer holds for all words that
     stay among the pairs explored. A proposition that only one machine knows is ignored by the
     other.
 

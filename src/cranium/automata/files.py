@@ -111,7 +111,7 @@ def loads(
         if form not in readers:
             raise UnknownNameError.of("form of file", form, [*readers, "toro-icarte"])
         document = readers[form](text, file)
-        return _build(document, validate(document), rewards or {})
+        return _build(document, validate(document), {} if rewards is None else rewards)
     except CraniumError as problem:
         if problem.place is not None and problem.excerpt is None:
             problem.excerpt = point(text, "", problem.place).excerpt
@@ -220,7 +220,10 @@ def _build(document: Document, entry: AutomatonFile, rewards: Rewards) -> Counti
             **definition, counters=counters, silent_limit=entry.silent_limit
         )
     except CraniumError as problem:
-        raise problem.at(document.place((problem.key,) if problem.key else ())) from None
+        at = [i for i, t in enumerate(transitions) if t.place and t.place == problem.place]
+        path = (*(("transitions", at[0]) if at else ()), *filter(None, [problem.key]))
+        problem.place = document.place(path)
+        raise
 
 
 def _transition(

@@ -6,6 +6,7 @@ rewards and terminal states to it, :class:`~cranium.CounterMachine` adds symbols
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
@@ -39,6 +40,7 @@ class CounterProgram:
         "_enabled",
         "_outgoing",
         "_sealed",
+        "_silent",
         "counters",
         "initial",
         "name",
@@ -54,6 +56,7 @@ class CounterProgram:
     transitions: tuple[Transition, ...]
     silent_limit: int
     _outgoing: Mapping[str, list[Transition]]
+    _silent: frozenset[str]
     _enabled: dict[tuple[str, str], tuple[Transition | None, tuple[Transition, ...]]]
 
     def _set_up(
@@ -88,12 +91,13 @@ class CounterProgram:
         )
         outgoing: dict[str, list[Transition]] = {state: [] for state in known}
         for transition in self.transitions:
-            for state in (transition.source, transition.target):
+            for key, state in (("from", transition.source), ("to", transition.target)):
                 if state not in known:
-                    where = f"{transition.where}: "
-                    raise UnknownNameError.of("state", state, known, where).at(transition.place)
+                    unknown = UnknownNameError.of("state", state, known, f"{transition.where}: ")
+                    raise unknown.at(transition.place, key=key)
             outgoing[transition.source].append(transition)
         self._outgoing = outgoing
+        self._silent = frozenset(t.source for t in self.transitions if t.silent)
         self._enabled = {}
 
     @property
@@ -118,9 +122,7 @@ class CounterProgram:
 
     def apply(self, transition: Transition, configuration: Configuration) -> Configuration:
         """The configuration after a transition; a counter that would pass below zero is refused."""
-        counters = tuple(
-            [c + m for c, m in zip(configuration.counters, transition.change, strict=True)]
-        )
+        counters = tuple(map(operator.add, configuration.counters, transition.change))
         if counters and min(counters) < 0:
             self._underflow(transition, configuration, counters)
         return Configuration(transition.target, counters)
@@ -139,6 +141,8 @@ class CounterProgram:
     def settle(self, configuration: Configuration) -> tuple[Configuration, list[Transition]]:
         """Take silent transitions as long as one is enabled; where it ends, and what fired."""
         fired: list[Transition] = []
+        if configuration.state not in self._silent:
+            return configuration, fired
         for silent, after in self.silent_run(configuration):
             fired.append(silent)
             configuration = after
@@ -179,16 +183,15 @@ class CounterProgram:
     def check_configuration(self, configuration: tuple[str, tuple[int, ...]]) -> Configuration:
         """Accept a configuration of this machine, given as one or as a plain pair."""
         try:
-            state, counters = configuration
-            counters = tuple(counters)
+            state, given = configuration
+            counters = tuple(map(operator.index, given))
         except (TypeError, ValueError):
             raise CounterRuleError(
                 f"a configuration is a state and its counters, not {shorten(configuration)}"
             ) from None
-        if state not in self._outgoing:
+        if not isinstance(state, str) or state not in self._outgoing:
             raise UnknownNameError.of("state", state, self._outgoing)
-        good = all(isinstance(c, int) and not isinstance(c, bool) and c >= 0 for c in counters)
-        if len(counters) != self.num_counters or not good:
+        if len(counters) != len(self.counters) or (counters and min(counters) < 0):
             raise CounterRuleError(
                 f"{self.num_counters} counters of at least 0 belong to a configuration of this "
                 f"machine, not {shorten(counters)}"

@@ -55,6 +55,7 @@ def check_decrements(program: CounterProgram) -> None:
                     f"which {may} zero",
                     place=transition.place,
                     fix=f"test the counter: if {counter} > 0",
+                    key="add",
                 )
 
 
@@ -182,7 +183,7 @@ def check_names(machine: CountingRewardAutomaton) -> None:
                 "something else by it",
                 key="terminal",
             )
-    check_unique("accepting state", machine.accepting)
+    check_unique("accepting state", machine.accepting, key="accepting")
     for state in machine.accepting:
         if state not in machine.terminal:
             unknown = UnknownNameError.of("terminal state for 'accepting'", state, machine.terminal)
@@ -197,11 +198,12 @@ def check_names(machine: CountingRewardAutomaton) -> None:
                 f"{transition.where} leaves a terminal state: terminal states end the episode",
                 place=transition.place,
                 fix=f"remove the transition, or {transition.source!r} from terminal",
+                key="from",
             )
         for name in sorted(transition.guard.propositions - set(machine.propositions)):
             where = f"{transition.where}: "
             unknown = UnknownNameError.of("proposition", name, machine.propositions, where)
-            raise unknown.at(transition.place)
+            raise unknown.at(transition.place, key="when")
 
 
 def check_reset(machine: CountingRewardAutomaton) -> Configuration:
@@ -216,6 +218,7 @@ def check_reset(machine: CountingRewardAutomaton) -> Configuration:
                 f"{transition.where} would pay {transition.reward} at reset, before any action",
                 place=transition.place,
                 fix="pay it on a transition that reads a label",
+                key="reward",
             )
     if machine.is_terminal(start):
         raise TerminalStateError(

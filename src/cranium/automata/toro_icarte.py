@@ -71,7 +71,7 @@ def read_toro_icarte(
     initial = _match(_STATE, *lines[0], "the initial state, a number such as 0")[1]
     listed = _match(_STATES, *lines[1], "the terminal states, a list such as [2]")[1]
     ends = [f"u{number.strip()}" for number in listed.split(",") if number.strip()]
-    rows = [_read_row(place, line, rewards or {}) for place, line in lines[2:]]
+    rows = [_read_row(place, line, {} if rewards is None else rewards) for place, line in lines[2:]]
     # As in the original, what a terminal state would do is ignored.
     return _machine(f"u{initial}", ends, [row for row in rows if row.source not in ends])
 

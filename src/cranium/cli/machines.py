@@ -13,7 +13,7 @@ from rich.text import Text
 
 import cranium
 from cranium.automata import library
-from cranium.automata.draw.edges import edge_line
+from cranium.automata.draw.edges import _line as edge_line
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import say, table_console, working
 from cranium.errors import RewardError
@@ -210,11 +210,9 @@ def draw(
     ] = "auto",
 ) -> None:
     """Draw a machine: .svg, .png, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT."""
-    from cranium.automata.draw import draw as draw_machine
-
     machine = _load(file)
     with working("drawing"):
-        draw_machine(machine, out, engine=engine)
+        cranium.draw(machine, out, engine=engine)
     say(f"wrote {out}")
 
 

@@ -1,0 +1,247 @@
+"""The commands as a user meets them: output, exit codes, errors without traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+import cranium
+from cranium.cli import app
+
+GOOD, NOT_GOOD, BAD = 0, 1, 2
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    runner = CliRunner()
+
+    def call(*arguments, code=GOOD):
+        result = runner.invoke(app, list(map(str, arguments)))
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exit_code == code, result.output
+        return result.output
+
+    return call
+
+
+@pytest.fixture
+def write(tmp_path):
+    def call(name, text):
+        path = tmp_path / name
+        path.write_text(text)
+        return path
+
+    return call
+
+
+@pytest.mark.parametrize("name", cranium.library.names())
+def test_the_shipped_machines_check_clean(run, name):
+    assert run("check", f"library:{name}").endswith("no findings\n")
+    assert run("check", f"library:{name}", "--json") == "[]\n"
+
+
+def test_check_shows_findings_and_exits_with_1(run, write):
+    path = write(
+        "m.yaml",
+        "propositions: [A]\ninitial: u\nstates: [u, v]\nterminal: [end]\naccepting: [end]\n"
+        "transitions: [{from: u, when: A, to: end}]",
+    )
+    shown = run("check", path, code=NOT_GOOD)
+    assert "warning: the state 'v' cannot be reached [unreachable-state]" in shown
+    assert "fix: " in shown
+    (finding,) = json.loads(run("check", path, "--json", code=NOT_GOOD))
+    assert finding["code"] == "unreachable-state"
+
+
+def test_a_remark_is_no_failure(run, write):
+    path = write(
+        "m.yaml",
+        "propositions: [A, B]\ninitial: u\nterminal: [end]\naccepting: [end]\n"
+        "transitions: [{from: u, when: A, to: end}]",
+    )
+    assert "info: the proposition 'B' occurs in no guard" in run("check", path)
+
+
+def test_a_broken_rule_is_a_bad_file(run, write):
+    path = write(
+        "m.yaml",
+        "propositions: [A]\ninitial: u\ntransitions:\n  - {from: u, when: A}\n  - {from: u}\n",
+    )
+    shown = run("check", path, code=BAD)
+    assert "m.yaml:5:5: transition 1" in shown
+    assert "both enabled on label A" in shown
+    assert "      ^" in shown
+
+
+def test_run_shows_every_step(run):
+    shown = run("run", "library:anbcn", "A {} B C")
+    rows = [line.split("│")[1:-1] for line in shown.splitlines() if "│" in line]
+    steps = [[cell.strip() for cell in row] for row in rows]
+    assert ["1", "A", "counting", "1"] == steps[1][:4]
+    assert steps[2][4] == "otherwise: stay"
+    assert steps[4][:4] == ["4", "C", "done", "0"]
+    assert steps[4][5] == "1"
+    assert steps[5][4].startswith("7: ⟨ε, n=0")
+    assert shown.endswith("accepted, total reward 1\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [
+        ("A B", "not accepted: the machine has not ended, total reward 0"),
+        ("A C", "not accepted, total reward 0"),
+        ("A B C C", "not accepted: the machine ended with 1 of 4 labels unread, total reward 1"),
+        ("", "not accepted: the machine has not ended"),
+    ],
+)
+def test_a_word_that_is_not_accepted_exits_with_1_and_says_why(run, word, why):
+    assert why in run("run", "library:anbcn", word, code=NOT_GOOD)
+
+
+def test_run_as_json(run):
+    shown = json.loads(run("run", "library:anbcn", "A B C", "--json"))
+    assert shown["accepted"] is True
+    assert shown["start"] == {"state": "counting", "counters": {"n": 0}}
+    assert shown["steps"][-1] == {
+        "label": ["C"],
+        "state": "done",
+        "counters": {"n": 0},
+        "fired": [5, 7],
+        "reward": 1.0,
+    }
+
+
+def test_long_silent_runs_are_cut_short_in_the_table(run):
+    shown = run("run", "library:power-of-two", " ".join(["A"] * 64 + ["B"]))
+    assert "more" in shown
+    assert len(shown.splitlines()) < 100
+
+
+def test_reward_functions_are_shown_by_name(run, write):
+    path = write(
+        "m.yaml",
+        "propositions: [A]\ninitial: u\nterminal: [end]\naccepting: [end]\n"
+        "transitions: [{from: u, when: A, to: end, reward: distance}]",
+    )
+    assert "rewards by functions" in run("run", path, "A")
+    assert json.loads(run("run", path, "A", "--json"))["total_reward"] is None
+    assert "reward functions" in run("check", path)
+    assert "reward: distance" in (run("convert", path, "-o", "n.yaml"), path.with_name("n.yaml").read_text())[1]
+
+
+def test_names_are_never_taken_for_markup(run, write):
+    path = write(
+        "m.yaml",
+        'name: "[red]x[/red]"\npropositions: [A]\ninitial: "[bold]u[/bold]"\nterminal: ["[/]"]\naccepting: ["[/]"]\n'
+        'transitions: [{from: "[bold]u[/bold]", when: A, to: "[/]"}]',
+    )
+    assert "[bold]u[/bold]" in run("run", path, "A")
+    assert "[red]x[/red]" in run("check", path)
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "dot", "mmd", "tex"])
+def test_draw(run, tmp_path, suffix):
+    out = tmp_path / f"m.{suffix}"
+    assert f"wrote {out}" in run("draw", "library:anbcn", "-o", out).replace("\n", "")
+    assert out.stat().st_size > 100
+
+
+def test_unroll_convert_and_equivalent(run, tmp_path):
+    assert "reward machine, 7 states" in run("unroll", "library:anbcn", "--limit", 3, "-o", "rm.yaml")
+    assert cranium.load(tmp_path / "rm.yaml") == cranium.unroll(cranium.library.load("anbcn"), 3)
+    run("unroll", "library:office", "-n", 2, "-o", "small.yaml", "--minimise")
+    assert cranium.load(tmp_path / "small.yaml").terminal == ("done", "failed")
+    run("convert", "rm.yaml", "-o", "rm.json")
+    run("convert", "rm.json", "-o", "rm.hoa")
+    assert "equivalent (" in run("equivalent", "rm.yaml", "rm.json")
+    assert "no difference found (50 pairs" in run("equivalent", "library:anbcn", "library:anbcn", "--bound", 50)
+    shown = run("equivalent", "library:anbcn", "rm.yaml", code=NOT_GOOD)
+    assert "different on the word: A A A A" in shown
+
+
+def test_library_lists_and_prints(run, write):
+    listed = run("library")
+    for name in cranium.library.names():
+        assert f"library:{name}" in listed
+    text = run("library", "office")
+    assert text == cranium.library.text("office")
+    assert "no findings" in run("check", write("office.yaml", text))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "none.yaml"],
+        ["check", "none.toml"],
+        ["check", "library:none"],
+        ["check", "library:anbcn", "--bound", "0"],
+        ["check"],
+        ["run", "library:anbcn"],
+        ["run", "library:anbcn", "A }"],
+        ["run", "library:anbcn", "X"],
+        ["draw", "library:anbcn", "-o", "m.gif"],
+        ["draw", "library:anbcn"],
+        ["draw", "library:anbcn", "-o", "m.svg", "--engine", "crayon"],
+        ["draw", "library:anbcn", "-o", "no/such/folder/m.svg"],
+        ["unroll", "library:anbcn", "--limit", "-1", "-o", "m.yaml"],
+        ["unroll", "library:anbcn", "-o", "m.yaml"],
+        ["convert", "library:anbcn", "-o", "m.hoa"],
+        ["convert", "library:anbcn", "-o", "m"],
+        ["equivalent", "library:anbcn"],
+        ["library", "none"],
+        ["nonsense"],
+        ["--nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_bad_usage_and_bad_files_exit_with_2_and_no_traceback(run, arguments):
+    shown = run(*arguments, code=BAD)
+    assert "Traceback" not in shown
+
+
+def test_help_teaches(run):
+    assert "library:anbcn" in run("--help")
+    for command in ("check", "run", "draw", "unroll", "convert", "equivalent", "library"):
+        assert command in run("--help")
+        assert len(run(command, "--help")) > 200
+    assert run("--version") == f"cranium {cranium.__version__}\n"
+
+
+def program(*arguments, **more):
+    return subprocess.run([sys.executable, "-m", "cranium", *arguments], capture_output=True, text=True, **more)
+
+
+def test_the_program_itself_runs_where_the_terminal_knows_only_ascii():
+    env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    done = program("run", "library:anbcn", "A B C", env=env)
+    assert done.returncode == GOOD, done.stderr
+    assert "accepted" in done.stdout
+    done = program("check", "none.yaml", env=env)
+    assert done.returncode == BAD
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: cannot read none.yaml")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
+def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path):
+    out = tmp_path / "m.json"
+    out.write_text("old")
+    command = [sys.executable, "-m", "cranium", "unroll", "library:office", "--limit", "700", "-o", str(out)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2)
+    child.send_signal(signal.SIGINT)
+    _, shown = child.communicate(timeout=60)
+    assert child.returncode == 130, shown
+    assert "Traceback" not in shown
+    assert "interrupted" in shown
+    assert out.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [out]

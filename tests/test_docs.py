@@ -1,0 +1,135 @@
+"""Every block in the README and the pages is run, in order, in a folder of its own."""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cranium
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(?P<language>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+# These would run the tests from within the tests, or install into the folder that they run in.
+MADE = {"make demo": "test_make_demo", "make test": "this very run"}
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return [(m["language"].strip(), m["body"]) for m in BLOCK.finditer(page.read_text())]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for language, body in blocks(page):
+        match language:
+            case "python":
+                exec(compile(body, str(page), "exec"), names)
+            case "pycon":
+                run_session(body, names, page)
+            case "console":
+                run_commands(body)
+            case "yaml":
+                write_machine(body)
+            case "{eval-rst}" | "{toctree}":
+                pass  # Sphinx reads these, with warnings as errors
+            case _:
+                assert language.startswith(("{figure}", "{literalinclude}")), (
+                    f"{page.name}: a block of {language!r} is run by nothing"
+                )
+
+
+def run_session(body: str, names: dict[str, object], page: Path) -> None:
+    test = doctest.DocTestParser().get_doctest(body, names, page.name, str(page), 0)
+    assert test.examples
+    report: list[str] = []
+    runner = doctest.DocTestRunner(verbose=False)
+    runner.run(test, out=report.append, clear_globs=False)
+    names.update(test.globs)
+    assert runner.failures == 0, "".join(report)
+
+
+def run_commands(body: str) -> None:
+    """Lines that begin with $ are run; what follows them is what they print, if it is given."""
+    for part in re.split(r"^\$ ", body, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        command = command.split("  #")[0].strip()
+        if command in MADE:
+            continue
+        words = shlex.split(command)
+        assert words[0] == "cranium", f"how is this run? {command}"
+        done = subprocess.run(
+            [sys.executable, "-m", *words],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONUTF8": "1"},
+        )
+        printed = (done.stdout + done.stderr).rstrip()
+        assert "Traceback" not in printed, printed
+        if expected.strip():
+            assert trimmed(printed) == trimmed(expected), f"{command} prints:\n{printed}"
+        else:
+            assert done.returncode == 0, printed
+
+
+def trimmed(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def write_machine(body: str) -> None:
+    """A block that begins with a comment naming a file is that file; all must be machines or say why."""
+    first = body.splitlines()[0]
+    assert re.match(r"# [\w-]+\.yaml$", first), f"a machine without a file name: {first}"
+    Path(first.removeprefix("# ")).write_text(body)
+
+
+def test_the_readme_has_the_ten_line_example_and_its_two_commands():
+    found = blocks(ROOT / "README.md")
+    (python,) = [body for language, body in found if language == "python"]
+    assert len([line for line in python.splitlines() if line.strip()]) <= 10
+    commands = [body for language, body in found if language == "console"]
+    assert commands[:2] == ["$ make demo\n", "$ make test\n"]
+
+
+def test_pictures_that_the_pages_show_are_there_and_are_small():
+    for page in PAGES:
+        for path in re.findall(r"(?:!\[[^\]]*\]\(|\{figure\} )([\w/.-]+)", page.read_text()):
+            picture = page.parent / path
+            assert picture.stat().st_size < 150_000, picture
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([\w/.-]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} → {target}"
+
+
+def test_make_demo(tmp_path):
+    """What the README says first, with the commands of the Makefile itself."""
+    rule = re.search(r"^demo:[^\n]*\n((?:\t[^\n]*\n)+)", (ROOT / "Makefile").read_text(), re.M)
+    assert rule
+    lines = [line.strip().removeprefix("@") for line in rule[1].splitlines()]
+    shown = ""
+    for line in lines:
+        command = line.replace("$(BIN)/cranium", f"{sys.executable} -m cranium")
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONUTF8": "1", "COLUMNS": "120"},
+        )  # fmt: skip
+        shown += done.stdout
+    assert "no findings" in shown
+    assert "accepted, total reward 1" in shown
+    assert (tmp_path / "out" / "anbcn.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_version_is_the_same_everywhere():
+    assert f'version = "{cranium.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert cranium.__version__ in (ROOT / "CHANGELOG.md").read_text()
