@@ -34,8 +34,8 @@ docs: $(VENV)/.docs  ## the documentation, into docs/_build/html; a warning is a
 
 pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentation shows
 	@mkdir -p docs/pictures
-	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg --engine matplotlib
-	$(BIN)/cranium draw library:office -o docs/pictures/office.svg --engine matplotlib
+	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg
+	$(BIN)/cranium draw library:office -o docs/pictures/office.svg
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run

@@ -70,6 +70,7 @@ def run_commands(body: str) -> None:
             [sys.executable, "-m", *words],
             capture_output=True,
             text=True,
+            check=False,
             env={**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONUTF8": "1"},
         )
         printed = (done.stdout + done.stderr).rstrip()

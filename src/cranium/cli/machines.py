@@ -13,7 +13,7 @@ from rich.text import Text
 
 import cranium
 from cranium.automata import library
-from cranium.automata.draw.edges import _line as edge_line
+from cranium.automata.draw.edges import edge_line
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import say, table_console, working
 from cranium.errors import RewardError
@@ -205,9 +205,9 @@ def draw(
     file: Machine,
     out: Out,
     engine: Annotated[
-        Literal["auto", "matplotlib", "graphviz"],
-        typer.Option(help="What makes SVG and PNG; auto takes Graphviz where it is installed."),
-    ] = "auto",
+        Literal["matplotlib", "graphviz"],
+        typer.Option(help="Who makes SVG and PNG; graphviz needs its program dot."),
+    ] = "matplotlib",
 ) -> None:
     """Draw a machine: .svg, .png, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT."""
     machine = _load(file)

@@ -1,0 +1,110 @@
+"""Drawings of machines, as pictures and as text for other programs.
+
+Like the figures of the paper: the initial state has an arrow from nowhere, terminal states are
+filled circles, with a ring around them if they are accepting, and each transition is
+⟨φ, ω, μ, reward⟩: the guard, the zero tests, the change and the reward. ``∗`` is no test, ``–`` is
+no change, ``ε`` is a silent transition. Where a machine has no counters, ω and μ are left out.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.draw.graphviz import render_with_dot
+from cranium.automata.draw.picture import render
+from cranium.automata.draw.text import to_dot, to_mermaid
+from cranium.automata.draw.tikz import to_tikz
+from cranium.automata.files import write_bytes, write_text
+from cranium.errors import DrawingError, shorten
+
+__all__ = ["draw", "to_dot", "to_mermaid", "to_png", "to_svg", "to_tikz"]
+
+_TEXTS: dict[str, Callable[[CountingRewardAutomaton], str]] = {
+    ".dot": to_dot,
+    ".gv": to_dot,
+    ".mmd": to_mermaid,
+    ".tex": to_tikz,
+}
+_PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
+_ENGINES = ("matplotlib", "graphviz")
+
+
+def draw(
+    machine: CountingRewardAutomaton, path: str | os.PathLike[str], *, engine: str = "matplotlib"
+) -> None:
+    """Draw a machine into a file, all or nothing; the ending of its name says how.
+
+    Args:
+        machine: The automaton or reward machine.
+        path: A file that ends in ``.svg``, ``.png``, ``.pdf`` (pictures), ``.dot``, ``.gv``
+            (Graphviz), ``.mmd`` (Mermaid) or ``.tex`` (TikZ).
+        engine: Who makes a picture: ``"matplotlib"``, with our own layout, which needs no other
+            program, or ``"graphviz"``, where its program ``dot`` is installed.
+
+    Example:
+        >>> import cranium, tempfile, pathlib
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> draw(cranium.library.load("anbcn"), folder / "anbcn.svg")
+        >>> draw(cranium.library.load("anbcn"), folder / "anbcn.gif")
+        Traceback (most recent call last):
+        cranium.errors.DrawingError: no drawing ends in '.gif'
+          fix: use one of .dot, .gv, .mmd, .tex, .svg, .png, .pdf
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending in _TEXTS:
+        _check_engine(engine)
+        write_text(path, _TEXTS[ending](machine))
+    elif ending in _PICTURES:
+        write_bytes(path, _picture(machine, _PICTURES[ending], engine))
+    else:
+        raise DrawingError(
+            f"no drawing ends in {shorten(path.suffix)}",
+            fix=f"use one of {', '.join([*_TEXTS, *_PICTURES])}",
+        )
+
+
+def to_svg(machine: CountingRewardAutomaton, *, engine: str = "matplotlib") -> str:
+    """A machine as an SVG picture.
+
+    Args:
+        machine: The automaton or reward machine.
+        engine: As for :func:`draw`.
+
+    Example:
+        >>> import cranium
+        >>> "</svg>" in to_svg(cranium.library.load("anbcn"))
+        True
+    """
+    return _picture(machine, "svg", engine).decode()
+
+
+def to_png(machine: CountingRewardAutomaton, *, engine: str = "matplotlib") -> bytes:
+    r"""A machine as a PNG picture.
+
+    Args:
+        machine: The automaton or reward machine.
+        engine: As for :func:`draw`.
+
+    Example:
+        >>> import cranium
+        >>> to_png(cranium.library.load("anbcn"))[:4]
+        b'\x89PNG'
+    """
+    return _picture(machine, "png", engine)
+
+
+def _picture(machine: CountingRewardAutomaton, form: str, engine: str) -> bytes:
+    _check_engine(engine)
+    return render_with_dot(machine, form) if engine == "graphviz" else render(machine, form)
+
+
+def _check_engine(engine: str) -> None:
+    if engine not in _ENGINES:
+        raise DrawingError(
+            f"no such engine for pictures: {shorten(engine)}",
+            fix=f"use one of {', '.join(_ENGINES)}",
+        )
