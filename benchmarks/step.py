@@ -138,7 +138,9 @@ def main() -> None:
     print(f"PyCRM transition() / cranium, per call, {options.rounds} rounds")
     for name, found in ratios.items():
         low, high = min(found), max(found)
-        print(f"  {name:<18} {statistics.median(found):5.1f}x faster  ({low:.1f} to {high:.1f})")
+        print(
+            f"  {name:<12} {statistics.median(found):5.1f} times as fast ({low:.1f} to {high:.1f})"
+        )
 
 
 if __name__ == "__main__":

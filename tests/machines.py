@@ -58,7 +58,7 @@ def tangle(states: int, degree: int, seed: int) -> RewardMachine:
 
 
 def hostile_machine() -> CountingRewardAutomaton:
-    reward = RewardFunction('<lambda> $x_1$\n& "q"', lambda s, a, t: 0.0)
+    reward = RewardFunction('<lambda> $x_1$ & "q"', lambda s, a, t: 0.0)
     names = [*HOSTILE]
     return CountingRewardAutomaton(
         name='%$#"\\ --- {',

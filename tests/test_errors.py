@@ -23,11 +23,11 @@ def all_errors(cls=CraniumError):
 
 @pytest.mark.parametrize("cls", sorted(all_errors(), key=lambda c: c.__name__))
 def test_every_error_can_be_pickled_with_its_place(cls):
-    error = cls("rule", place=Place(1, 2, "f.yaml"), fix="do this", excerpt="x\n^", key="k")
+    error = cls("rule", place=Place(1, 2, "f.yaml"), fix="do this", excerpt="x\n^", path=("k",))
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is cls
     assert str(again) == str(error) == "f.yaml:1:2: rule\n  x\n  ^\n  fix: do this"
-    assert again.key == "k"
+    assert again.path == ("k",)
 
 
 def test_errors_are_also_the_usual_python_ones():

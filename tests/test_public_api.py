@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -100,6 +101,10 @@ def _public_objects():
 def test_every_public_name_has_a_docstring_with_an_example_that_runs(name, value):
     examples = doctest.DocTestParser().get_examples(inspect.getdoc(value) or "")
     assert examples, f"cranium.{name} has no example"
+
+
+def test_users_get_the_types():
+    assert (Path(cranium.__file__).parent / "py.typed").exists()
 
 
 def test_importing_cranium_does_not_import_what_only_drawing_needs():

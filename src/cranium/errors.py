@@ -13,6 +13,7 @@
     ├── RunError                        a machine that may not go on
     │   ├── CounterUnderflowError       a change would take a counter below zero
     │   ├── SilentLoopError             silent transitions repeat a configuration, or pass the limit
+    │   ├── UnsettledError              a step from a configuration in which silent transitions run
     │   ├── NoTransitionError           nothing is enabled and ``otherwise`` is ``"error"``
     │   ├── EpisodeEndedError           a step from a terminal state
     │   └── LabelError                  a label that is not one
@@ -20,6 +21,7 @@
     │   ├── FormulaSyntaxError
     │   ├── WordSyntaxError
     │   └── FileFormatError             a file with the wrong structure, or one too hostile to read
+    ├── InvalidArgumentError            a bound, limit or option that makes no sense
     ├── ConversionError                 a conversion that has no answer for this machine
     ├── DrawingError                    a picture that could not be made
     └── FileAccessError                 a file that could not be read or written
@@ -32,7 +34,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 __all__ = [
     "AutomatonError",
@@ -46,6 +48,7 @@ __all__ = [
     "FileAccessError",
     "FileFormatError",
     "FormulaSyntaxError",
+    "InvalidArgumentError",
     "InvalidNameError",
     "LabelError",
     "NoTransitionError",
@@ -58,6 +61,7 @@ __all__ = [
     "TerminalStateError",
     "TextError",
     "UnknownNameError",
+    "UnsettledError",
     "WordSyntaxError",
 ]
 
@@ -90,7 +94,8 @@ class CraniumError(Exception):
         place: Where, if it is known.
         excerpt: The offending line with a caret under the offending column, if there is one.
         fix: What to do about it.
-        key: Which part of a machine's definition broke the rule, in the words of the file format.
+        path: Which part of a machine's definition broke the rule, in the words of the file format,
+            such as ``("transitions", 0, "when")``.
 
     Example:
         >>> print(CraniumError("no such state: 'x'", place=Place(3, 9, "t.yaml"), fix="add it"))
@@ -105,14 +110,14 @@ class CraniumError(Exception):
         place: Place | None = None,
         excerpt: str | None = None,
         fix: str | None = None,
-        key: str | None = None,
+        path: tuple[str | int, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
         self.place = place
         self.excerpt = excerpt
         self.fix = fix
-        self.key = key
+        self.path = path
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.message}" if self.place else self.message
@@ -120,10 +125,10 @@ class CraniumError(Exception):
         fix = [f"  fix: {self.fix}"] if self.fix else []
         return "\n".join([head, *excerpt, *fix])
 
-    def at(self, place: Place | None = None, *, key: str | None = None) -> Self:
+    def at(self, place: Place | None = None, path: tuple[str | int, ...] = ()) -> Self:
         """Say where it happened, unless a closer place is already known."""
         self.place = self.place or place
-        self.key = self.key or key
+        self.path = self.path or path
         return self
 
 
@@ -146,7 +151,9 @@ class UnknownNameError(AutomatonError):
         """
         names = list(known)
         shown = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-        near = difflib.get_close_matches(str(name)[:200], names, n=1, cutoff=0.5)
+        folded = {known_name.lower(): known_name for known_name in reversed(names)}
+        close = difflib.get_close_matches(str(name)[:200].lower(), folded, n=1, cutoff=0.5)
+        near = [folded[match] for match in close]
         hint = f"did you mean {near[0]!r}? known: {shown}" if near else f"known: {shown or 'none'}"
         return cls(f"{where}no such {kind}: {shorten(name)}", fix=hint)
 
@@ -176,7 +183,15 @@ class RewardError(AutomatonError):
 
 
 class RunError(CraniumError, RuntimeError):
-    """A machine that may not go on."""
+    """A machine that may not go on.
+
+    Attributes:
+        fired: The transitions that fired in the step that could not be finished.
+        trace: The run until then, if it was one (a ``Trace``).
+    """
+
+    fired: tuple[Any, ...] = ()
+    trace: Any = None
 
 
 class CounterUnderflowError(RunError):
@@ -189,6 +204,10 @@ class SilentLoopError(RunError):
 
 class StaticSilentLoopError(AutomatonError, SilentLoopError):
     """Silent transitions that can be seen, without running them, to go on for ever."""
+
+
+class UnsettledError(RunError):
+    """A step from a configuration that is left silently: a machine never rests there."""
 
 
 class NoTransitionError(RunError):
@@ -250,6 +269,10 @@ class FileFormatError(TextError):
     """A file with the wrong structure, or one too hostile to read."""
 
 
+class InvalidArgumentError(CraniumError, ValueError):
+    """A bound, limit or option that makes no sense."""
+
+
 class ConversionError(CraniumError, ValueError):
     """A conversion that has no answer for this machine."""
 
@@ -260,6 +283,21 @@ class DrawingError(CraniumError, ValueError):
 
 class FileAccessError(CraniumError, OSError):
     """A file that could not be read or written."""
+
+
+def check_count(what: str, value: object, *, least: int = 1) -> int:
+    """Accept a whole number that is large enough.
+
+    Example:
+        >>> check_count("the bound", 0)
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: the bound is a whole number of at least 1, not 0
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    raise InvalidArgumentError(
+        f"{what} is a whole number of at least {least}, not {shorten(value)}"
+    )
 
 
 def shorten(value: object, limit: int = 60) -> str:

@@ -17,6 +17,7 @@ from cranium.errors import (
     DuplicateNameError,
     EpisodeEndedError,
     FormulaSyntaxError,
+    InvalidArgumentError,
     InvalidNameError,
     LabelError,
     NondeterminismError,
@@ -26,6 +27,7 @@ from cranium.errors import (
     StaticSilentLoopError,
     TerminalStateError,
     UnknownNameError,
+    UnsettledError,
 )
 
 
@@ -118,20 +120,36 @@ def make(*transitions, **more) -> CountingRewardAutomaton:
         (DuplicateNameError, "the state 'u' is declared twice", [T()], {"states": ["u", "u"]}),
         (
             DuplicateNameError,
-            "the state 'u' is declared twice",
+            "the state 'end' is declared twice: it is terminal and it is not",
             [T()],
-            {"states": ["u"], "terminal": ["u"]},
+            {"states": ["u", "end"]},
         ),
         (DuplicateNameError, "the counter 'n' is declared twice", [], {"counters": ["n", "n"]}),
         (DuplicateNameError, "proposition 'A'", [], {"propositions": ["A", "A"]}),
         (DuplicateNameError, "accepting state 'end'", [], {"accepting": ["end", "end"]}),
         (InvalidNameError, "a counter is a letter", [], {"counters": ["n+1"]}),
-        (InvalidNameError, "a terminal state cannot be called 'stay'", [], {"terminal": ["stay"]}),
+        (InvalidNameError, "a state cannot be called 'stay'", [], {"terminal": ["stay"]}),
         (InvalidNameError, "a state's name", [], {"states": ["u", ""]}),
         (InvalidNameError, "a state's name", [], {"states": ["u", "a\nb"]}),
         (InvalidNameError, "a machine's name", [], {"name": "a\nb"}),
-        (CounterRuleError, "silent_limit is 1 or more", [], {"silent_limit": 0}),
-        (CounterRuleError, "names come as a collection", [], {"propositions": "AB"}),
+        (
+            InvalidArgumentError,
+            "silent_limit is a whole number of at least 1, not 0",
+            [],
+            {"silent_limit": 0},
+        ),
+        (InvalidNameError, "cannot be called 'error'", [T("error"), T()], {}),
+        (TerminalStateError, "the initial state 'end' is terminal", [T()], {"initial": "end"}),
+        (
+            CounterRuleError,
+            "at reset, .* from 1 to -1",
+            [
+                T(silent=True, zero_pattern="0", change=(1,), target="v"),
+                T("v", silent=True, zero_pattern="1", change=(-2,)),
+            ],
+            {},
+        ),
+        (InvalidNameError, "names come as a collection", [], {"propositions": "AB"}),
         # silent loops that can be seen
         (StaticSilentLoopError, "repeat for ever", [T(silent=True)], {}),
         (
@@ -175,7 +193,8 @@ def test_construction_refuses(error, message, transitions, more, monkeypatch):
     ("error", "more"),
     [
         (FormulaSyntaxError, {"guard": "A &"}),
-        (CounterRuleError, {"silent": True, "guard": "A"}),
+        (AutomatonError, {"silent": True, "guard": "A"}),
+        (InvalidNameError, {"target": ["u"]}),
         (CounterRuleError, {"zero_pattern": "2"}),
         (CounterRuleError, {"zero_pattern": None}),
         (CounterRuleError, {"change": (0.5,)}),
@@ -356,11 +375,52 @@ def test_true_reads_a_label_and_silent_does_not():
         (("u", (0.5,)), "A", CounterRuleError),
         ("u", "A", CounterRuleError),
         (("end", (0,)), "A", EpisodeEndedError),
+        (([], ()), "A", UnknownNameError),
     ],
 )
 def test_a_step_refuses(configuration, label, error):
     with pytest.raises(error):
         make(T(guard="A")).step(configuration, label)
+
+
+def test_a_step_from_where_the_machine_never_rests_is_refused():
+    with pytest.raises(UnsettledError, match="never rests in ⟨matching, 0⟩"):
+        cranium.library.load("anbcn").step(("matching", (0,)), "C")
+
+
+def test_labels_and_counters_may_be_numpy_integers_and_answers_do_not_depend_on_history():
+    numpy = pytest.importorskip("numpy")
+    for machine in (make(T(guard="A", change=(1,))), make(T(guard="A", change=(1,)))):
+        for label in (numpy.int64(1), 1, True):
+            step = machine.step(("u", (numpy.int64(2),)), label)
+            assert step.configuration == ("u", (3,))
+            assert type(step.configuration.counters[0]) is int
+
+
+@pytest.mark.parametrize("word", [3, None, b"A"])
+def test_what_is_no_word_at_all_is_refused(word):
+    with pytest.raises(LabelError, match="a word is text or a sequence of labels"):
+        make(T()).run(word)
+
+
+def test_a_run_that_stops_with_an_error_says_how_far_it_got():
+    with pytest.raises(NoTransitionError) as caught:
+        make(T(guard="A", change=(1,)), otherwise="error").run("A A B")
+    assert len(caught.value.trace.steps) == 2
+
+
+def test_rewards_that_add_up_to_too_much_are_refused():
+    machine = make(T(guard="A", reward=1e308))
+    with pytest.raises(RewardError, match="more than a number can hold"):
+        _ = machine.run("A A").total_reward
+
+
+def test_alphabets_and_formulas_are_immutable_too():
+    machine = make(T(guard="A"))
+    with pytest.raises(AttributeError, match="immutable"):
+        machine.alphabet.propositions = ("X",)
+    with pytest.raises(AttributeError, match="immutable"):
+        machine.transitions[0].guard.depth = 7
 
 
 def test_a_decrement_by_two_is_judged_when_it_happens():

@@ -6,7 +6,7 @@ import pytest
 
 import cranium
 from cranium import CountingRewardAutomaton, RewardMachine, Transition, check
-from cranium.errors import CounterRuleError
+from cranium.errors import InvalidArgumentError
 
 
 def T(source="u", **more) -> Transition:
@@ -113,7 +113,7 @@ transitions:
     )
     (finding,) = check(machine)
     assert finding.code == "dead-end"
-    assert str(finding.place) == "t.yaml:9:5"
+    assert str(finding.place) == "t.yaml:4:13"
     assert "no terminal state can be reached from 'trap'" in str(finding)
 
 
@@ -180,7 +180,7 @@ def test_states_passed_silently_are_reached():
 
 @pytest.mark.parametrize("bound", [0, -1, True, 1.5])
 def test_the_bound_is_a_positive_number(bound):
-    with pytest.raises(CounterRuleError, match="the bound"):
+    with pytest.raises(InvalidArgumentError, match="the bound"):
         check(make(COUNT, GO), bound=bound)
 
 
@@ -195,3 +195,71 @@ def test_many_counters_do_not_make_the_abstraction_explode():
         for i in range(20)
     ] + [T(guard="A", zero_pattern="1" * 20, target="end")]
     assert check(make(*transitions, counters=names), bound=100) == ()
+
+
+def chain(length: int, **more) -> RewardMachine:
+    """A A A …: as many states as letters."""
+    steps = [
+        T(f"u{i}", guard="A", target=f"u{i + 1}" if i + 1 < length else "end")
+        for i in range(length)
+    ]
+    parts = {"propositions": ["A"], "initial": "u0", "terminal": ["end"], "accepting": ["end"]}
+    return RewardMachine(**{**parts, "transitions": steps, **more})
+
+
+def test_without_counters_no_bound_applies():
+    assert check(chain(3000), bound=10) == ()
+    assert check(cranium.unroll(cranium.library.load("office"), 60)) == ()
+
+
+def test_a_long_word_in_a_finding_is_cut_short():
+    findings = check(chain(200, otherwise="error"))
+    assert max(len(finding.message) for finding in findings) < 300
+
+
+def test_what_fires_before_an_error_is_not_called_unreachable():
+    machine = make(
+        T(guard="A", zero_pattern="0", change=(1,), target="s"),
+        T("s", silent=True, zero_pattern="1", change=(-2,), target="end"),
+    )
+    findings = check(machine)
+    assert "runtime-error" in {finding.code for finding in findings}
+    for finding in findings:
+        assert "'s' cannot be reached" not in finding.message
+        assert "transition 1" not in finding.message or finding.code == "runtime-error"
+    assert "never-fires" not in {finding.code for finding in findings}
+
+
+def test_a_transition_that_takes_from_many_counters_does_not_explode():
+    names = [f"c{i}" for i in range(40)]
+    machine = make(
+        T(guard="A", change=(1,) * 40),
+        T(guard="!A", zero_pattern="1" * 40, change=(-1,) * 40, target="end"),
+        counters=names,
+    )
+    assert check(machine, bound=20) == ()
+
+
+def test_every_finding_from_a_file_says_where():
+    machine = cranium.loads(
+        """
+propositions: [A, B]
+counters: [n, m]
+initial: u
+states: [u, v]
+terminal: [end]
+accepting: [end]
+otherwise: error
+transitions:
+  - {from: u, when: A, add: {n: 1}}
+""",
+        file="t.yaml",
+    )
+    findings = check(machine)
+    assert {"no-success", "unreachable-state", "untested-counter", "unchanged-counter",
+            "unused-proposition", "uncovered-label", "dead-end"} <= {f.code for f in findings}  # fmt: skip
+    assert all(finding.place and finding.place.file == "t.yaml" for finding in findings)
+    places = {(f.code, str(f.place)) for f in findings}
+    assert ("untested-counter", "t.yaml:3:12") in places
+    assert ("unchanged-counter", "t.yaml:3:15") in places
+    assert ("unused-proposition", "t.yaml:2:19") in places

@@ -6,7 +6,7 @@ import pytest
 
 import cranium
 from cranium import CountingRewardAutomaton, RewardMachine, Transition
-from cranium.errors import ConversionError, CounterRuleError, CounterUnderflowError
+from cranium.errors import ConversionError, CounterUnderflowError, InvalidArgumentError
 
 
 def test_unrolled_sizes_of_the_office_machine_grow_and_the_automaton_does_not():
@@ -62,7 +62,7 @@ def test_a_hundred_thousand_configurations_unroll():
 def test_unrolling_refuses_what_it_cannot_do():
     office = cranium.library.load("office")
     for limit in (-1, 2.5, True, None):
-        with pytest.raises(ConversionError, match="a counter limit is 0 or more"):
+        with pytest.raises(InvalidArgumentError, match="a counter limit is a whole number"):
             cranium.unroll(office, limit)
     with pytest.raises(ConversionError, match="more than 100 configurations"):
         cranium.unroll(office, 50, max_states=100)
@@ -167,7 +167,7 @@ def test_equivalent_finds_a_shortest_difference_with_counters():
     assert alike
     assert not alike.exact
     assert alike.explored == 100
-    with pytest.raises(CounterRuleError, match="the bound"):
+    with pytest.raises(InvalidArgumentError, match="the bound"):
         cranium.equivalent(anbcn, anbcn, bound=0)
 
 
@@ -189,3 +189,75 @@ def test_equivalent_tells_success_from_failure_and_error_from_going_on():
     assert "stops with NoTransitionError" in cranium.equivalent(ends([]), ends([], "error")).reason
     assert cranium.equivalent(ends([], "error"), ends([], "error"))
     assert cranium.equivalent(ends([], "end"), ends([])).word == ((),)
+
+
+def test_equivalent_is_exact_without_counters_whatever_the_bound():
+    def chain(last: float) -> RewardMachine:
+        return RewardMachine(
+            propositions=["A"],
+            initial="u0",
+            terminal=["end"],
+            transitions=[
+                Transition(
+                    source=f"u{i}",
+                    guard="A",
+                    target=f"u{i + 1}" if i < 199 else "end",
+                    reward=last if i == 199 else 0,
+                )
+                for i in range(200)
+            ],
+        )
+
+    assert cranium.equivalent(chain(0), chain(0), bound=10).exact
+    difference = cranium.equivalent(chain(0), chain(1), bound=10)
+    assert not difference
+    assert len(difference.word) == 200
+
+
+def test_equal_rewards_are_equal_whatever_they_are_called():
+    anbcn = cranium.library.load("anbcn")
+    assert cranium.equivalent(anbcn, cranium.as_cra(anbcn), bound=50)
+
+    def f(s, a, s2):
+        return 1.0
+
+    def pays(first, second):
+        return CountingRewardAutomaton(
+            propositions=["A"],
+            initial="u",
+            terminal=["end"],
+            transitions=[
+                Transition(source="u", guard="A", target="v", reward=first),
+                Transition(source="v", silent=True, target="end", reward=second),
+            ],
+        )
+
+    assert cranium.equivalent(pays(f, 1), pays(1, f)).exact
+    assert cranium.minimise(cranium.unroll(pays(f, 1), 0)).size.states == 1
+    apart = cranium.equivalent(pays(f, 1), pays(lambda s, a, s2: 1.0, 1))
+    assert not apart
+    assert not apart.exact, "two functions can return the same and not be the same object"
+
+
+def test_unrolling_finds_names_for_machines_with_long_names_and_many_counters():
+    names = [f"counter_{i}" for i in range(120)]
+    machine = CountingRewardAutomaton(
+        name="x" * 190,
+        propositions=["A"],
+        counters=names,
+        initial="u" * 400,
+        terminal=["end"],
+        transitions=[
+            Transition(source="u" * 400, guard="A", zero_pattern="0" * 120, change=(1,) * 120),
+            Transition(source="u" * 400, guard="A", zero_pattern="1" * 120, target="end"),
+        ],
+    )
+    unrolled = cranium.unroll(machine, 1)
+    assert unrolled.size.states == 2
+    assert unrolled.run("A A").ended
+    named = RewardMachine(
+        propositions=["A"],
+        initial="overflow",
+        transitions=[Transition(source="overflow", guard="A")],
+    )
+    assert cranium.unroll(named, 1) == named

@@ -89,7 +89,7 @@ def test_large_machines():
     assert render(largest, "png").startswith(b"\x89PNG")
     with pytest.raises(DrawingError, match="at most 150 states") as refusal:
         render(chain(300), "svg")
-    assert "to_dot" in refusal.value.fix
+    assert "machine.dot" in refusal.value.fix
     assert to_dot(chain(300)).count("->") > 300
     with pytest.raises(DrawingError, match="at most 600 arrows"):
         render(tangle(130, 6, seed=4), "svg")

@@ -270,3 +270,92 @@ def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path):
     assert "interrupted" in shown
     assert out.read_text() == "old"
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_machines_with_reward_functions_can_be_compared(run, write):
+    text = (
+        "propositions: [A]\ninitial: u\nterminal: [end]\naccepting: [end]\n"
+        "transitions: [{from: u, when: A, to: end, reward: distance}]"
+    )
+    write("one.yaml", text)
+    write("other.yaml", text)
+    assert run("equivalent", "one.yaml", "other.yaml").startswith("equivalent")
+
+
+def test_a_machine_that_stops_with_an_error_rejects_the_word(run, write):
+    path = write(
+        "m.yaml",
+        "propositions: [A, B]\ninitial: u\notherwise: error\ntransitions: [{from: u, when: A}]",
+    )
+    shown = run("run", path, "A B", code=NOT_GOOD)
+    assert "not accepted: no transition of 'u' is enabled on B" in shown
+    assert "│ 1" in shown, "the steps before it are shown"
+    data = json.loads(run("run", path, "A B", "--json", code=NOT_GOOD))
+    assert data["stopped"].startswith("no transition")
+    assert len(data["steps"]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["check", "none.yaml", "--json"],
+        ["run", "library:anbcn", "X", "--json"],
+        ["run", "library:none", "A", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_with_json_an_error_is_json_too(run, arguments):
+    told = json.loads(run(*arguments, code=BAD))["error"]
+    assert {"type", "message", "place", "fix"} == set(told)
+
+
+def test_places_in_json_have_parts(run, write):
+    path = write("m.yaml", "propositions: [A]\ninitial: u\ntransitions: [{from: v, when: A}]")
+    told = json.loads(run("check", path, "--json", code=BAD))["error"]
+    assert (told["place"]["line"], told["place"]["column"]) == (2, 10)
+
+
+def test_hundreds_of_findings_of_a_kind_are_not_all_printed(run, write):
+    states = ", ".join(f"s{i}" for i in range(300))
+    path = write(
+        "m.yaml",
+        f"propositions: [A]\ninitial: u\nstates: [u, {states}]\nterminal: [end]\naccepting: [end]\n"
+        "transitions: [{from: u, when: A, to: end}]",
+    )
+    shown = run("check", path, code=NOT_GOOD)
+    assert "… and 290 more [unreachable-state]" in shown
+    assert len(json.loads(run("check", path, "--json", code=NOT_GOOD))) == 300
+
+
+def test_a_narrow_table_loses_nothing(run, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = run("run", "library:office", "mail coffee", code=NOT_GOOD)
+    assert "…" not in shown
+
+
+def test_a_word_without_spaces_is_explained(run):
+    assert "separate the labels: A A B C C" in run("run", "library:anbcn", "AABCC", code=BAD)
+
+
+def test_what_fires_at_reset_is_shown(run, write):
+    path = write(
+        "m.yaml",
+        "propositions: [key, door]\ncounters: [missing]\ninitial: begin\nterminal: [open]\naccepting: [open]\n"
+        "transitions:\n  - {from: begin, silent: true, add: {missing: 3}, to: collect}\n"
+        "  - {from: collect, when: key, if: missing > 0, add: {missing: -1}}\n"
+        "  - {from: collect, when: door, if: missing == 0, to: open, reward: 1}\n",
+    )
+    shown = run("run", path, "key key key door")
+    assert "1: ⟨ε" in shown.splitlines()[3]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the shell's ways to close and fill streams")
+@pytest.mark.parametrize(
+    ("redirection", "code"),
+    [(">&-", GOOD), ("2>&-", GOOD), (">/dev/full", BAD), ("| true", GOOD), ("| head -1", GOOD)],
+)
+def test_streams_that_are_closed_or_full(redirection, code):
+    command = f"{sys.executable} -m cranium check library:anbcn {redirection}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == code

@@ -10,7 +10,7 @@ from laws.naive import all_labels
 from laws.strategies import NAMES, STYLES, trees, truth, written
 
 from cranium import Alphabet, parse_formula
-from cranium.automata.equivalence import FormulaClasses
+from cranium.automata.formula_classes import FormulaClasses
 from cranium.automata.satisfiability import are_equivalent, find_label, is_satisfiable
 
 ALPHABET = Alphabet(NAMES)

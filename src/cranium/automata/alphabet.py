@@ -6,8 +6,10 @@ bit for each proposition, so sixty propositions cost what six do: nothing here e
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn, SupportsIndex
 
 from cranium.errors import (
     DuplicateNameError,
@@ -20,7 +22,7 @@ from cranium.errors import (
 
 __all__ = ["Alphabet", "AnyLabel", "check_identifier", "check_unique", "parse_word"]
 
-AnyLabel = int | str | Iterable[str]
+AnyLabel = SupportsIndex | str | Iterable[str]
 """A label as people write it: ``"A"``, ``("A", "B")``, ``()`` for the empty one, or a bitmask."""
 
 RESERVED = frozenset({"true", "false", "not", "and", "or"})
@@ -45,12 +47,22 @@ class Alphabet:
 
     __slots__ = ("_index", "propositions")
 
+    propositions: tuple[str, ...]
+    _index: dict[str, int]
+
     def __init__(self, propositions: Iterable[str]) -> None:
-        self.propositions = tuple(propositions)
-        for name in self.propositions:
+        names = tuple(propositions)
+        for name in names:
             check_identifier("proposition", name)
-        check_unique("proposition", self.propositions)
-        self._index = {name: index for index, name in enumerate(self.propositions)}
+        check_unique("proposition", names)
+        object.__setattr__(self, "propositions", names)
+        object.__setattr__(self, "_index", {name: index for index, name in enumerate(names)})
+
+    def __setattr__(self, attribute: str, value: object) -> NoReturn:
+        raise AttributeError(f"an Alphabet is immutable: cannot set {attribute!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Alphabet, (self.propositions,)
 
     def index(self, name: str) -> int:
         """Which bit of a label stands for this proposition.
@@ -75,16 +87,17 @@ class Alphabet:
             cranium.errors.LabelError: no such proposition in a label: 'C'
               fix: known: A, B
         """
-        if isinstance(names, int) and not isinstance(names, bool):
-            if 0 <= names < 1 << len(self.propositions):
-                return names
+        if isinstance(names, SupportsIndex):
+            bits = operator.index(names)
+            if 0 <= bits < 1 << len(self.propositions):
+                return bits
             raise LabelError(
                 f"a label over {len(self.propositions)} propositions is a bitmask from 0 to "
                 f"{(1 << len(self.propositions)) - 1:#x}, not {shorten(names)}"
             )
         if isinstance(names, str):
             names = (names,)
-        if isinstance(names, bool) or not isinstance(names, Iterable):
+        if not isinstance(names, Iterable) or isinstance(names, bytes):
             raise LabelError(
                 f"a label is a name, a collection of names or a bitmask, not {shorten(names)}"
             )
@@ -93,9 +106,14 @@ class Alphabet:
             try:
                 label |= 1 << self._index[name]
             except (KeyError, TypeError):
-                unknown = UnknownNameError.of("proposition in a label", name, self.propositions)
-                raise LabelError(unknown.message, fix=unknown.fix) from None
+                raise self._unknown(name) from None
         return label
+
+    def _unknown(self, name: object) -> LabelError:
+        unknown = UnknownNameError.of("proposition in a label", name, self.propositions)
+        if isinstance(name, str) and name and all(letter in self._index for letter in name):
+            unknown.fix = f"separate the labels: {' '.join(name[:20])}"
+        return LabelError(unknown.message, fix=unknown.fix)
 
     def names(self, label: int) -> tuple[str, ...]:
         """The propositions that are true in a label, in the alphabet's order.
@@ -192,22 +210,22 @@ def check_identifier(kind: str, name: object) -> None:
     if not isinstance(name, str) or not _IDENTIFIER.match(name):
         raise InvalidNameError(
             f"a {kind} is a letter or _ followed by letters, digits or _, not {shorten(name)}",
-            key=f"{kind}s",
+            path=(f"{kind}s",),
         )
     if len(name) > MAX_NAME:
         raise InvalidNameError(
             f"a {kind} has at most {MAX_NAME} characters, {shorten(name, 30)} has {len(name):,}",
-            key=f"{kind}s",
+            path=(f"{kind}s",),
         )
     if name.lower() in RESERVED:
         raise InvalidNameError(
             f"{name!r} is a word of the formula language and cannot name a {kind}",
             fix=f"call it {name}_ or p_{name}",
-            key=f"{kind}s",
+            path=(f"{kind}s",),
         )
 
 
-def check_unique(kind: str, names: Iterable[str], key: str | None = None) -> None:
+def check_unique(kind: str, names: Iterable[str], key: str = "") -> None:
     """Refuse the same name twice.
 
     Example:
@@ -216,9 +234,9 @@ def check_unique(kind: str, names: Iterable[str], key: str | None = None) -> Non
         cranium.errors.DuplicateNameError: the counter 'n' is declared twice
     """
     seen: set[str] = set()
-    for name in names:
+    for index, name in enumerate(names):
         if name in seen:
             raise DuplicateNameError(
-                f"the {kind} {name!r} is declared twice", key=key or f"{kind}s"
+                f"the {kind} {name!r} is declared twice", path=(key or f"{kind}s", index)
             )
         seen.add(name)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn, Self
 
 from cranium.automata.alphabet import Alphabet, AnyLabel, parse_word
 from cranium.automata.formula import Formula
@@ -22,15 +22,20 @@ from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import (
     EpisodeEndedError,
     InvalidNameError,
+    LabelError,
     NoTransitionError,
+    Place,
     RewardError,
+    RunError,
     UnknownNameError,
+    UnsettledError,
     shorten,
 )
 
 __all__ = ["CountingRewardAutomaton", "Size"]
 
 MEMO_LIMIT = 1 << 16
+MEMO_FIRED = 64
 
 
 class Size(NamedTuple):
@@ -86,7 +91,18 @@ class CountingRewardAutomaton(CounterProgram):
         True
     """
 
-    __slots__ = ("_readings", "_steps", "accepting", "alphabet", "otherwise", "start", "terminal")
+    __slots__ = (
+        "_ends",
+        "_places",
+        "_readings",
+        "_steps",
+        "_successes",
+        "accepting",
+        "alphabet",
+        "otherwise",
+        "start",
+        "terminal",
+    )
 
     alphabet: Alphabet
     terminal: tuple[str, ...]
@@ -125,6 +141,8 @@ class CountingRewardAutomaton(CounterProgram):
         )
         self.accepting = in_order(accepting)
         self.otherwise = otherwise
+        self._ends, self._successes = frozenset(self.terminal), frozenset(self.accepting)
+        self._places: Mapping[tuple[str | int, ...], Place] = {}
         self._steps: dict[Any, Step] = {}
         self._readings: dict[tuple[str, str, int], Transition | None] = {}
         check_names(self)
@@ -206,7 +224,7 @@ class CountingRewardAutomaton(CounterProgram):
             >>> cranium.library.load("anbcn").is_terminal(Configuration("failed", (2,)))
             True
         """
-        return configuration[0] in self.terminal
+        return configuration[0] in self._ends
 
     def is_accepting(self, configuration: Configuration) -> bool:
         """Whether the episode ended with success.
@@ -216,7 +234,7 @@ class CountingRewardAutomaton(CounterProgram):
             >>> cranium.library.load("anbcn").is_accepting(Configuration("failed", (2,)))
             False
         """
-        return configuration[0] in self.accepting
+        return configuration[0] in self._successes
 
     # How it runs
 
@@ -288,28 +306,83 @@ class CountingRewardAutomaton(CounterProgram):
             >>> trace.accepted, trace.total_reward
             (True, 1.0)
         """
+        if not isinstance(word, Iterable) or isinstance(word, bytes):
+            raise LabelError(f"a word is text or a sequence of labels, not {shorten(word)}")
         labels = parse_word(word) if isinstance(word, str) else list(word)
         bits = [self.alphabet.label(label) for label in labels]
-        configuration, steps = self.start, []
-        for label in bits:
-            if self.is_terminal(configuration):
-                break
-            step = self.step(configuration, label)
-            configuration = step.configuration
-            steps.append(step)
         given = None if experiences is None else tuple(experiences)
+        configuration, steps = self.start, []
+        try:
+            for label in bits:
+                if self.is_terminal(configuration):
+                    break
+                step = self.step(configuration, label)
+                configuration = step.configuration
+                steps.append(step)
+        except RunError as problem:
+            problem.trace = self._trace(bits, steps, given)
+            raise
         if given is not None and len(given) < len(steps):
             raise RewardError(f"{len(steps)} labels were read, but {len(given)} experiences given")
+        return self._trace(bits, steps, given)
+
+    def fire(self, transition: Transition, configuration: Configuration) -> Step:
+        """Take a transition, whatever is enabled, and the silent ones after it.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> print(machine.fire(machine.transitions[4], Configuration("matching", (1,))).reward)
+            1.0
+        """
+        fired = [transition]
+        try:
+            after = self.apply(transition, configuration)
+            if after.state in self._silent:
+                for silent, settled in self.silent_run(after):
+                    fired.append(silent)
+                    after = settled
+        except RunError as problem:
+            problem.fired = (*fired, *problem.fired)
+            raise
+        reward = add_rewards([t.reward for t in fired]) if len(fired) > 1 else transition.reward
+        return Step(after, reward, tuple(fired))
+
+    def place_of(self, *path: str | int) -> Place | None:
+        """Where a part of the machine stands in the file that it came from, if it came from one.
+
+        Example:
+            >>> import cranium
+            >>> str(cranium.library.load("anbcn").place_of("counters", 0))
+            'library:anbcn:14:12'
+        """
+        return self._places.get(path)
+
+    def remember_places(self, places: Mapping[tuple[str | int, ...], Place]) -> Self:
+        """Where the parts of the machine stand in its file, for messages.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").remember_places({}).name
+            'A^N B C^N'
+        """
+        object.__setattr__(self, "_places", dict(places))
+        return self
+
+    # How it works
+
+    def _trace(
+        self, bits: list[int], steps: list[Step], given: tuple[tuple[Any, Any, Any], ...] | None
+    ) -> Trace:
+        last = steps[-1].configuration if steps else self.start
         return Trace(
             word=tuple(bits),
             start=self.start,
             steps=tuple(steps),
-            ended=self.is_terminal(configuration),
-            succeeded=self.is_accepting(configuration),
+            ended=self.is_terminal(last),
+            succeeded=self.is_accepting(last),
             experiences=given,
         )
-
-    # How it works
 
     def _work_out(self, configuration: Configuration, label: AnyLabel) -> Step:
         configuration = self.check_configuration(configuration)
@@ -319,14 +392,19 @@ class CountingRewardAutomaton(CounterProgram):
                 f"the state {configuration.state!r} is terminal: the episode is over",
                 fix="begin a new run at machine.start",
             )
-        reading = self._reading(configuration.state, bits, zero_test(configuration.counters))
+        zeros = zero_test(configuration.counters)
+        if self.select(configuration.state, zeros)[0] is not None:
+            raise UnsettledError(
+                f"the machine never rests in {configuration}: a silent transition is enabled",
+                fix="step from a configuration that a step ended in",
+            )
+        reading = self._reading(configuration.state, bits, zeros)
         if reading is None:
             step = self._otherwise(configuration, bits)
         else:
-            after, silent = self.settle(self.apply(reading, configuration))
-            fired = (reading, *silent)
-            reward = add_rewards([t.reward for t in fired]) if silent else reading.reward
-            step = Step(after, reward, fired)
+            step = self.fire(reading, configuration)
+        if len(step.fired) > MEMO_FIRED:  # a long silent run is not worth its memory
+            return step
         if len(self._steps) >= MEMO_LIMIT:
             self._steps.clear()
         try:

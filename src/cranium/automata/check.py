@@ -16,7 +16,7 @@ from cranium.automata.explore import Abstraction, Exploration, abstract, explore
 from cranium.automata.outcomes import without_counters
 from cranium.automata.satisfiability import find_label, is_satisfiable
 from cranium.automata.transition import zero_test
-from cranium.errors import CounterRuleError, NoTransitionError, Place, shorten
+from cranium.errors import NoTransitionError, Place, check_count
 
 __all__ = ["Finding", "check"]
 
@@ -71,10 +71,9 @@ def check(machine: CountingRewardAutomaton, *, bound: int = 1000) -> tuple[Findi
         >>> [finding.code for finding in cranium.check(machine)]
         ['no-success', 'unreachable-state', 'dead-end', 'unused-proposition']
     """
-    if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
-        raise CounterRuleError(f"the bound is a number of configurations, not {shorten(bound)}")
+    check_count("the bound", bound)
     reduced = without_counters(machine, _never_tested(machine))
-    facts = _Facts(machine, explore(reduced, bound), abstract(reduced), bound)
+    facts = _Facts(machine, explore(reduced, bound), abstract(reduced), bound, _near(machine))
     rules = (_troubles, _success, _states, _dead_ends, _transitions, _counters, _propositions)
     found = [finding for rule in rules for finding in rule(facts)]
     return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
@@ -86,6 +85,7 @@ class _Facts:
     found: Exploration
     may: Abstraction | None
     bound: int
+    near: dict[str, Place | None]
 
     def unreached(self, state: str) -> bool:
         return state not in self.found.passed
@@ -125,6 +125,7 @@ def _troubles(facts: _Facts) -> Iterator[Finding]:
                 + (f" with zero pattern [{zeros}]" if zeros else "")
                 + f" no transition is enabled on {label}, and otherwise is 'error' (word: {word})",
                 f"cover {guard}, or say otherwise: stay",
+                facts.near.get(where.state),
             )
         else:
             yield Finding(
@@ -146,6 +147,7 @@ def _success(facts: _Facts) -> Iterator[Finding]:
             "no-accepting-state",
             "no terminal state is accepting, so success is never reported",
             "name the terminal states that mean success: accepting: [...]",
+            machine.place_of("accepting") or machine.place_of("terminal"),
         )
     elif all(map(facts.unreached, machine.accepting)):
         names = ", ".join(map(repr, machine.accepting))
@@ -155,6 +157,7 @@ def _success(facts: _Facts) -> Iterator[Finding]:
                 "no-success",
                 f"no word leads to success ({names})",
                 "look at the guards and zero tests on the way to it",
+                machine.place_of("accepting"),
             )
         else:
             yield Finding(
@@ -162,6 +165,7 @@ def _success(facts: _Facts) -> Iterator[Finding]:
                 "success-not-found",
                 f"a word that leads to success ({names}) was {facts.within}",
                 "raise the bound, or look at the zero tests on the way to it",
+                machine.place_of("accepting"),
             )
 
 
@@ -174,7 +178,7 @@ def _states(facts: _Facts) -> Iterator[Finding]:
                 "unreachable-state",
                 f"the state {state!r} cannot be reached",
                 "remove it, or add a transition that enters it",
-                _place(facts, state),
+                facts.near.get(state),
             )
         else:
             yield Finding(
@@ -182,7 +186,7 @@ def _states(facts: _Facts) -> Iterator[Finding]:
                 "state-not-found",
                 f"a way to the state {state!r} was {facts.within}",
                 "raise the bound, or look at the zero tests on the way to it",
-                _place(facts, state),
+                facts.near.get(state),
             )
 
 
@@ -203,7 +207,7 @@ def _dead_ends(facts: _Facts) -> Iterator[Finding]:
                 "dead-end",
                 f"no terminal state can be reached from {state!r}",
                 "add a transition, or make the state terminal",
-                _place(facts, state),
+                facts.near.get(state),
             )
         else:
             yield Finding(
@@ -211,7 +215,7 @@ def _dead_ends(facts: _Facts) -> Iterator[Finding]:
                 "end-not-found",
                 f"a way from {state!r} to a terminal state was {facts.within}",
                 "raise the bound, or look at the zero tests on the way",
-                _place(facts, state),
+                facts.near.get(state),
             )
 
 
@@ -247,6 +251,7 @@ def _counters(facts: _Facts) -> Iterator[Finding]:
                 "untested-counter",
                 f"the counter {counter!r} is never tested, so it decides nothing",
                 "test it, or remove it",
+                facts.machine.place_of("counters", index),
             )
         if not changed:
             yield Finding(
@@ -254,22 +259,31 @@ def _counters(facts: _Facts) -> Iterator[Finding]:
                 "unchanged-counter",
                 f"the counter {counter!r} is never changed, so it is always zero",
                 "change it, or remove it",
+                facts.machine.place_of("counters", index),
             )
 
 
 def _propositions(facts: _Facts) -> Iterator[Finding]:
     used = {name for t in facts.machine.transitions for name in t.guard.propositions}
-    for name in facts.machine.propositions:
+    for index, name in enumerate(facts.machine.propositions):
         if name not in used:
             yield Finding(
                 "info",
                 "unused-proposition",
                 f"the proposition {name!r} occurs in no guard",
                 "remove it, or use it",
+                facts.machine.place_of("propositions", index),
             )
 
 
-def _place(facts: _Facts, state: str) -> Place | None:
-    """The first transition that leaves or enters the state."""
-    near = (t for t in facts.machine.transitions if state in (t.source, t.target))
-    return next((t.place for t in near), None)
+def _near(machine: CountingRewardAutomaton) -> dict[str, Place | None]:
+    """Where each state is declared, or the first transition that leaves or enters it."""
+    near: dict[str, Place | None] = {}
+    for key, names in (("states", machine.states), ("terminal", machine.terminal)):
+        for index, name in enumerate(names):
+            if place := machine.place_of(key, index):
+                near[name] = place
+    for transition in machine.transitions:
+        near.setdefault(transition.source, transition.place)
+        near.setdefault(transition.target, transition.place)
+    return near

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
-from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import Reward, add_rewards, as_reward_function
 from cranium.automata.reward_machine import RewardMachine
-from cranium.automata.transition import Configuration, Transition, zero_test
-from cranium.errors import ConversionError, shorten
+from cranium.automata.transition import MAX_STATE, Configuration, Transition, zero_test
+from cranium.errors import ConversionError, check_count
 
 __all__ = ["as_cra", "unroll"]
 
@@ -45,6 +44,7 @@ def unroll(
     Silent transitions are folded into the reading ones before them. A step in which a counter
     passes the limit ends in the terminal state ``overflow``, without success; it pays for what
     fired until then. Configurations that end the episode become one state for each terminal state.
+    A machine that can take a counter below zero has no reward machine: ``CounterUnderflowError``.
 
     Args:
         machine: The automaton.
@@ -61,16 +61,8 @@ def unroll(
         >>> machine.run("A A A").configurations[-1].state
         'overflow'
     """
-    if isinstance(counter_limit, bool) or not isinstance(counter_limit, int) or counter_limit < 0:
-        raise ConversionError(f"a counter limit is 0 or more, not {shorten(counter_limit)}")
+    check_count("a counter limit", counter_limit, least=0)
     return _Unrolling(machine, counter_limit, max_states).machine()
-
-
-class _Arrival(NamedTuple):
-    """Where a transition and the silent ones after it lead; None is past the limit."""
-
-    configuration: Configuration | None
-    reward: Reward
 
 
 class _Unrolling:
@@ -81,67 +73,64 @@ class _Unrolling:
         self.outcomes = Outcomes(machine)
         self.names: dict[Configuration, str] = {}
         self.taken = {*machine.terminal}
-        self.overflow = self._unused("overflow")
-        self.overflows = False
+        self.overflow = self._unused("overflow") if machine.counters else ""
+        self.queue: deque[Configuration] = deque()
+        self.transitions: list[Transition] = []
 
     def machine(self) -> RewardMachine:
-        source, start = self.source, self.source.start
+        source = self.source
         self._check_start()
-        queue = deque([start])
-        first = self._name(start)
-        transitions: list[Transition] = []
-        while queue:
-            here = queue.popleft()
-            name = self.names[here]
-            reading, _ = self.outcomes.choices(here.state, zero_test(here.counters))
-            for transition in reading:
-                after, reward = self._arrive(transition, here)
-                if after is None:
-                    target = self.overflow
-                    self.overflows = True
-                elif source.is_terminal(after):
-                    target = after.state
-                elif after in self.names:
-                    target = self.names[after]
-                else:
-                    queue.append(after)
-                    target = self._name(after)
-                transitions.append(
-                    Transition(
-                        source=name,
-                        target=target,
-                        guard=transition.guard,
-                        reward=reward,
-                        place=transition.place,
-                        number=len(transitions) + 1,
-                    )
-                )
+        first = self._name(source.start)
+        while self.queue:
+            self._visit(self.queue.popleft())
+        overflows = any(t.target == self.overflow for t in self.transitions)
+        title = f"{(source.name or source.initial)[:150]}, counters up to {self.limit}"
         return RewardMachine(
-            name=f"{source.name or source.initial}, counters up to {self.limit}"
-            if source.counters
-            else source.name,
+            name=title if source.counters else source.name,
             propositions=source.propositions,
             initial=first,
             states=self.names.values(),
-            terminal=[*source.terminal, *([self.overflow] if self.overflows else [])],
+            terminal=[*source.terminal, *([self.overflow] if overflows else [])],
             accepting=source.accepting,
             otherwise=source.otherwise,
-            transitions=transitions,
+            transitions=self.transitions,
         )
 
-    def _arrive(self, transition: Transition, here: Configuration) -> _Arrival:
+    def _visit(self, here: Configuration) -> None:
+        reading, _ = self.outcomes.choices(here.state, zero_test(here.counters))
+        for transition in reading:
+            after, reward = self._arrive(transition, here)
+            if after is None:
+                target = self.overflow
+            elif self.source.is_terminal(after):
+                target = after.state
+            else:
+                target = self.names.get(after) or self._name(after)
+            self.transitions.append(
+                Transition(
+                    source=self.names[here],
+                    target=target,
+                    guard=transition.guard,
+                    reward=reward,
+                    place=transition.place,
+                    number=len(self.transitions) + 1,
+                )
+            )
+
+    def _arrive(
+        self, transition: Transition, here: Configuration
+    ) -> tuple[Configuration | None, Reward]:
+        """Where a transition and the silent ones after it lead; None is past the limit."""
         after = self.source.apply(transition, here)
-        fired = [transition]
-        if self._over(after):
-            return _Arrival(None, transition.reward)
-        for silent, following in self.source.silent_run(after):
-            fired.append(silent)
-            after = following
-            if self._over(after):
-                return _Arrival(None, add_rewards(t.reward for t in fired))
-        if len(fired) == 1:
-            return _Arrival(after, transition.reward)
-        return _Arrival(after, add_rewards(t.reward for t in fired))
+        rewards = [transition.reward]
+        if not self._over(after):
+            for silent, settled in self.source.silent_run(after):
+                rewards.append(silent.reward)
+                after = settled
+                if self._over(after):
+                    break
+        reward = add_rewards(rewards) if len(rewards) > 1 else transition.reward
+        return (None if self._over(after) else after), reward
 
     def _over(self, configuration: Configuration) -> bool:
         return bool(configuration.counters) and max(configuration.counters) > self.limit
@@ -160,12 +149,16 @@ class _Unrolling:
             raise ConversionError(
                 f"more than {self.max_states:,} configurations are reachable with counters up to "
                 f"{self.limit}",
-                fix="lower the counter limit, or raise max_states",
+                fix="lower the counter limit (or, in Python, raise max_states)",
             )
         pairs = zip(self.source.counters, configuration.counters, strict=True)
         values = ", ".join(f"{counter}={value}" for counter, value in pairs)
-        name = self._unused(f"{configuration.state}[{values}]" if values else configuration.state)
+        if len(configuration.state) + len(values) > MAX_STATE - 10:  # the names of many counters
+            values = f"#{len(self.names)}"
+        base = configuration.state[: MAX_STATE - 50] if values else configuration.state
+        name = self._unused(f"{base}[{values}]" if values else base)
         self.names[configuration] = name
+        self.queue.append(configuration)
         return name
 
     def _unused(self, name: str) -> str:

@@ -6,6 +6,7 @@ built, and plain scalars follow YAML 1.2 (so that a proposition may be called ``
 
 from __future__ import annotations
 
+import bisect
 import json
 import re
 from collections.abc import Iterator
@@ -16,47 +17,79 @@ import yaml
 
 from cranium.errors import FileFormatError, Place, shorten
 
-__all__ = ["Document", "read_json", "read_yaml"]
+__all__ = ["Document", "Lines", "Path", "read_json", "read_yaml"]
 
 Path = tuple[str | int, ...]
 
 MAX_DEPTH = 10
 MAX_DIGITS = 300
-EAGER_PLACES = 1_000_000  # characters: in a longer text, places are looked up only for an error
+EAGER = 1_000_000  # characters: in a longer text, deep places are looked up only for an error
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_STRING = r'"(?:[^"\\]|\\.)*+"?'
+_BRACKETS = re.compile(_STRING + r"|[\[\]{}]", re.DOTALL)
+_BAD_NUMBERS = re.compile(_STRING + rf"|-?Infinity|NaN|[0-9]{{{MAX_DIGITS + 1},}}", re.DOTALL)
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+class Lines:
+    r"""Where the lines of a text begin, so that an offset can be turned into a place.
+
+    Example:
+        >>> Lines("one\ntwo", "t.yaml").place(5)
+        Place(line=2, column=2, file='t.yaml')
+    """
+
+    def __init__(self, text: str, file: str | None) -> None:
+        self.text = text
+        self.file = file
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def place(self, offset: int) -> Place:
+        """The place of a character."""
+        line = bisect.bisect_right(self._starts, offset)
+        return Place(line, offset - self._starts[line - 1] + 1, self.file)
+
+    def offset(self, place: Place) -> int:
+        """The character at a place."""
+        line = min(place.line, len(self._starts))
+        return min(len(self.text), self._starts[line - 1] + place.column - 1)
+
+    def error(self, message: str, offset: int, fix: str | None = None) -> FileFormatError:
+        """An error that shows the line of an offset, with a caret."""
+        place = self.place(offset)
+        return FileFormatError.pointing(message, self.text, offset, place=place, fix=fix)
 
 
 @dataclass(slots=True)
 class Document:
     """Plain data (dicts, lists, strings, numbers, booleans, None) and where it stands."""
 
-    text: str
-    file: str | None
+    lines: Lines
     data: Any
     places: dict[Path, Place] = field(default_factory=dict)
+    keys: dict[Path, Place] = field(default_factory=dict)
+    complete: bool = True
 
-    def place(self, path: Path) -> Place | None:
-        """Where the value at this path stands, or the nearest thing around it."""
-        if not self.places:
-            self.places = _places(self.text, self.file)
+    def place(self, path: Path, *, key: bool = False) -> Place:
+        """Where the value at this path, or its key, stands; or the nearest thing around it."""
+        if not self.complete:
+            self.places, self.keys = _all_places(self.lines)
+            self.complete = True
+        if key and path in self.keys:
+            return self.keys[path]
         for length in range(len(path), -1, -1):
             if path[:length] in self.places:
                 return self.places[path[:length]]
-        return None
+        return Place(1, 1, self.lines.file)
 
-    def error(self, message: str, path: Path, fix: str | None = None) -> FileFormatError:
+    def error(
+        self, message: str, path: Path, fix: str | None = None, *, key: bool = False
+    ) -> FileFormatError:
         """An error that shows the line of the value at this path."""
-        return point(self.text, message, self.place(path) or Place(1, 1, self.file), fix)
-
-
-def point(text: str, message: str, place: Place, fix: str | None = None) -> FileFormatError:
-    """An error that shows a line of a file, with a caret."""
-    offset = sum(len(line) for line in text.splitlines(keepends=True)[: place.line - 1])
-    offset = min(len(text), offset + place.column - 1)
-    return FileFormatError.pointing(message, text, offset, place=place, fix=fix)
+        return self.lines.error(message, self.lines.offset(self.place(path, key=key)), fix)
 
 
 def read_yaml(text: str, file: str | None = None) -> Document:
@@ -69,12 +102,14 @@ def read_yaml(text: str, file: str | None = None) -> Document:
         >>> str(document.place(("counters", 0)))
         'line 2, column 12'
     """
-    places: dict[Path, Place] = {}
-    data = None
-    for path, data, mark in _walk(text, file):  # noqa: B007 - the last value is the whole
-        if len(text) <= EAGER_PLACES:
-            places[path] = Place(mark.line + 1, mark.column + 1, file)
-    return Document(text, file, data, places)
+    document = Document(Lines(text, file), None, complete=len(text) <= EAGER)
+    for path, value, start, key in _walk(document.lines):
+        document.data = value  # the last value is the whole
+        if document.complete or len(path) <= 2:
+            document.places[path] = document.lines.place(start)
+            if key is not None:
+                document.keys[path] = document.lines.place(key)
+    return document
 
 
 def read_json(text: str, file: str | None = None) -> Document:
@@ -84,7 +119,8 @@ def read_json(text: str, file: str | None = None) -> Document:
         >>> read_json('{"initial": "u0"}').data
         {'initial': 'u0'}
     """
-    _check_json_depth(text, file)
+    lines = Lines(text, file)
+    _check_json_depth(lines)
     repeated: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -93,105 +129,111 @@ def read_json(text: str, file: str | None = None) -> Document:
             repeated.extend(key for key, _ in items)
         return made
 
-    def refuse(constant: str) -> NoReturn:
-        raise FileFormatError(f"{constant} is not a JSON number", place=Place(1, 1, file))
+    def refuse(what: str) -> NoReturn:
+        found = (m for m in _BAD_NUMBERS.finditer(text) if not m[0].startswith('"'))
+        offset = next((m.start() for m in found), 0)
+        raise lines.error(f"{shorten(what, 30)} is not a number of reasonable size", offset)
+
+    def integer(digits: str) -> int:
+        return refuse(digits) if len(digits) > MAX_DIGITS else int(digits)
 
     try:
-        data = json.loads(text, object_pairs_hook=pairs, parse_constant=refuse, parse_int=_integer)
-    except FileFormatError:
-        raise
+        data = json.loads(text, object_pairs_hook=pairs, parse_constant=refuse, parse_int=integer)
     except json.JSONDecodeError as problem:
-        place = Place(problem.lineno, problem.colno, file)
-        raise point(text, f"this is not JSON: {problem.msg}", place) from None
-    except ValueError as problem:
-        raise FileFormatError(str(problem), place=Place(1, 1, file)) from None
-    places = _places(text, file) if repeated or len(text) <= EAGER_PLACES else {}
-    if repeated:  # and _places could not say where
-        raise FileFormatError(
-            f"a key stands twice among {shorten(repeated)}", place=Place(1, 1, file)
-        )
-    return Document(text, file, data, places)
+        raise lines.error(f"this is not JSON: {problem.msg}", problem.pos) from None
+    document = Document(lines, data, complete=False)
+    if repeated or len(text) <= EAGER:
+        document.place(())  # looks up all places, and complains of a key that stands twice
+    if repeated:
+        raise lines.error(f"a key stands twice among {shorten(repeated)}", 0)
+    return document
 
 
-def _places(text: str, file: str | None) -> dict[Path, Place]:
-    # Tabs can only be white space in JSON, and are an error in YAML: a space keeps the columns.
+def _all_places(lines: Lines) -> tuple[dict[Path, Place], dict[Path, Place]]:
+    # Tabs can only be white space in JSON, and are an error in YAML; halves of surrogate pairs
+    # are characters only together. What replaces them keeps the columns.
+    text = _SURROGATE.sub(r"\\u0041", lines.text.replace("\t", " "))
+    places: dict[Path, Place] = {}
+    keys: dict[Path, Place] = {}
     try:
-        walked = _walk(text.replace("\t", " "), file)
-        return {path: Place(m.line + 1, m.column + 1, file) for path, _, m in walked}
+        for path, _, start, key in _walk(Lines(text, lines.file)):
+            places[path] = lines.place(start)
+            if key is not None:
+                keys[path] = lines.place(key)
     except FileFormatError as problem:
         if "twice" in problem.message:
             raise
-        return {(): Place(1, 1, file)}
+    return places, keys
 
 
-def _check_json_depth(text: str, file: str | None) -> None:
+def _check_json_depth(lines: Lines) -> None:
     depth = 0
-    for token in re.finditer(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text):
+    for token in _BRACKETS.finditer(lines.text):
         bracket = token[0]
         depth += (bracket in "[{") - (bracket in "]}")
         if depth > MAX_DEPTH:
-            line = text.count("\n", 0, token.start()) + 1
-            raise _too_deep(Place(line, 1, file))
+            raise _too_deep(lines, token.start())
 
 
-def _too_deep(place: Place) -> FileFormatError:
-    return FileFormatError(f"nested more than {MAX_DEPTH} deep", place=place)
+def _too_deep(lines: Lines, offset: int) -> FileFormatError:
+    return lines.error(f"nested more than {MAX_DEPTH} deep", offset)
 
 
-def _walk(text: str, file: str | None) -> Iterator[tuple[Path, Any, Any]]:
-    """Every value of a YAML text with its path and mark, inner ones first, the whole last."""
+def _walk(lines: Lines) -> Iterator[tuple[Path, Any, int, int | None]]:
+    """Every value of a YAML text with its path, start and key, inner ones first, the whole last."""
     open_: list[_Open] = []
-    for event in _events(text, file):
-        mark = event.start_mark
-        place = Place(mark.line + 1, mark.column + 1, file)
-        _refuse_cleverness(event, text, place)
+    for event in _events(lines):
+        start = event.start_mark.index
+        _refuse_cleverness(event, lines, start)
         if isinstance(event, yaml.CollectionStartEvent):
             if len(open_) >= MAX_DEPTH:
-                raise _too_deep(place)
-            path = open_[-1].next_path(text, place) if open_ else ()
+                raise _too_deep(lines, start)
+            path, key = open_[-1].next_path(lines, start) if open_ else ((), None)
             made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
-            open_.append(_Open(made, path, mark))
+            open_.append(_Open(made, path, start, key))
         elif isinstance(event, yaml.ScalarEvent) and open_ and open_[-1].wants_key:
-            open_[-1].take_key(event.value, text, place)
+            open_[-1].take_key(event.value, lines, start)
         elif isinstance(event, yaml.ScalarEvent | yaml.CollectionEndEvent):
             if isinstance(event, yaml.ScalarEvent):
-                path = open_[-1].next_path(text, place) if open_ else ()
-                value = _scalar(event, text, place)
+                path, key = open_[-1].next_path(lines, start) if open_ else ((), None)
+                value = _scalar(event, lines, start)
             else:
-                path, value, mark = open_.pop().finished
+                path, value, start, key = open_.pop().finished
             if open_:
                 open_[-1].add(value)
-            yield path, value, mark
+            yield path, value, start, key
 
 
-def _refuse_cleverness(event: Any, text: str, place: Place) -> None:
+def _refuse_cleverness(event: Any, lines: Lines, start: int) -> None:
     """Aliases can make a small file huge, and tags can make it do things: neither is needed."""
     name = str(getattr(event, "anchor", None) or "")[:30]
     if isinstance(event, yaml.AliasEvent):
-        raise point(text, f"aliases (*{name}) are not allowed", place, "write it out")
+        raise lines.error(f"aliases (*{name}) are not allowed", start, "write it out")
     if name:
-        raise point(text, f"anchors (&{name}) are not allowed", place, "remove it")
+        raise lines.error(f"anchors (&{name}) are not allowed", start, "remove it")
     if getattr(event, "tag", None) not in (None, "!"):
-        raise point(text, f"tags ({shorten(event.tag)}) are not allowed", place, "remove it")
+        quote = 'put it in quotes if it is a formula: when: "!A"'
+        fix = "remove it" if event.tag.startswith("tag:") else quote
+        raise lines.error(f"tags ({shorten(event.tag)}) are not allowed", start, fix)
 
 
-def _events(text: str, file: str | None) -> Iterator[Any]:
+def _events(lines: Lines) -> Iterator[Any]:
     try:
         documents = 0
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in yaml.parse(lines.text, Loader=_LOADER):
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
-                place = Place(event.start_mark.line + 1, 1, file)
-                raise point(text, "a file holds one machine, but a second document begins", place)
+                start = event.start_mark.index
+                raise lines.error("a file holds one machine, but a second document begins", start)
             yield event
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
-        place = Place(mark.line + 1, mark.column + 1, file) if mark else Place(1, 1, file)
         said = " ".join(str(part) for part in (problem.context, problem.problem) if part)
-        raise point(text, f"this is not YAML: {said}", place) from None
+        raise lines.error(f"this is not YAML: {said}", mark.index if mark else 0) from None
     except yaml.YAMLError as problem:  # characters that YAML does not allow
         said = " ".join(str(problem).split())
-        raise FileFormatError(f"this is not YAML: {said[:200]}", place=Place(1, 1, file)) from None
+        offset = getattr(problem, "position", 0)
+        raise lines.error(f"this is not YAML: {said[:200]}", offset or 0) from None
 
 
 @dataclass(slots=True)
@@ -200,28 +242,30 @@ class _Open:
 
     made: Any
     path: Path
-    mark: Any
+    start: int
+    own_key: int | None
     key: str | None = None
+    key_start: int | None = None
 
     @property
-    def finished(self) -> tuple[Path, Any, Any]:
-        return self.path, self.made, self.mark
+    def finished(self) -> tuple[Path, Any, int, int | None]:
+        return self.path, self.made, self.start, self.own_key
 
     @property
     def wants_key(self) -> bool:
         return isinstance(self.made, dict) and self.key is None
 
-    def next_path(self, text: str, place: Place) -> Path:
+    def next_path(self, lines: Lines, start: int) -> tuple[Path, int | None]:
         if isinstance(self.made, list):
-            return (*self.path, len(self.made))
+            return (*self.path, len(self.made)), None
         if self.key is None:
-            raise point(text, "a key is a name, not a list or a mapping", place)
-        return (*self.path, self.key)
+            raise lines.error("a key is a name, not a list or a mapping", start)
+        return (*self.path, self.key), self.key_start
 
-    def take_key(self, key: str, text: str, place: Place) -> None:
+    def take_key(self, key: str, lines: Lines, start: int) -> None:
         if key in self.made:
-            raise point(text, f"the key {shorten(key)} stands here twice", place, "remove one")
-        self.key = key
+            raise lines.error(f"the key {shorten(key)} stands here twice", start, "remove one")
+        self.key, self.key_start = key, start
 
     def add(self, value: Any) -> None:
         if isinstance(self.made, list):
@@ -230,21 +274,15 @@ class _Open:
             self.made[self.key], self.key = value, None
 
 
-def _scalar(event: Any, text: str, place: Place) -> Any:
+def _scalar(event: Any, lines: Lines, start: int) -> Any:
     value: str = event.value
     if event.style or event.tag == "!":
         return value
     if value.lower() in _WORDS:
         return _WORDS[value.lower()]
     if _INTEGER.match(value):
-        try:
-            return _integer(value)
-        except ValueError as problem:
-            raise point(text, str(problem), place) from None
+        if len(value) > MAX_DIGITS:
+            said = f"an integer has at most {MAX_DIGITS} digits, this has {len(value):,}"
+            raise lines.error(said, start)
+        return int(value)
     return float(value) if _NUMBER.match(value) else value
-
-
-def _integer(text: str) -> int:
-    if len(text) > MAX_DIGITS:
-        raise ValueError(f"an integer has at most {MAX_DIGITS} digits, this has {len(text):,}")
-    return int(text)

@@ -1,21 +1,19 @@
-"""When two machines reward alike, and the smallest reward machine among those that do."""
+"""When two machines reward alike on every word."""
 
 from __future__ import annotations
 
-import random
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.formula import And, Constant, Formula, Not, Or, Proposition
 from cranium.automata.outcomes import Outcome, Outcomes
-from cranium.automata.satisfiability import are_equivalent, find_label
+from cranium.automata.reward import reward_key
+from cranium.automata.satisfiability import find_label
 from cranium.automata.transition import Configuration
-from cranium.errors import CounterRuleError, shorten
+from cranium.errors import check_count
 
-__all__ = ["Equivalence", "FormulaClasses", "equivalent"]
+__all__ = ["Equivalence", "equivalent"]
 
 Pair = tuple[Configuration, Configuration]
 
@@ -55,10 +53,11 @@ def equivalent(
 ) -> Equivalence:
     """Whether two machines pay the same rewards, end, and succeed alike, on every word.
 
-    Breadth-first search over pairs of configurations: exact if there are at most ``bound`` pairs
-    (without counters they are pairs of states), otherwise the answer holds for all words that
-    stay among the pairs explored. A proposition that only one machine knows is ignored by the
-    other.
+    Breadth-first search over pairs of configurations. Without counters all pairs are visited, and
+    the answer is exact; so it is with counters if there are at most ``bound`` pairs. Otherwise no
+    difference was found on the words that stay among the pairs explored. A proposition that only
+    one machine knows is ignored by the other; reward functions are the same if they are the same
+    object, and a difference between other functions is not called exact.
 
     Example:
         >>> import cranium
@@ -69,15 +68,15 @@ def equivalent(
         >>> difference.word, difference.reason
         ((('A',), ('A',)), "the first goes on in 'counting', the second ends in 'overflow'")
     """
-    if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
-        raise CounterRuleError(f"the bound is a number of pairs, not {shorten(bound)}")
+    check_count("the bound", bound)
+    finite = not one.counters and not other.counters
     left, right = Outcomes(one), Outcomes(other)
     start = (one.start, other.start)
     parents: dict[Pair, tuple[Pair, frozenset[str]] | None] = {start: None}
     queue = deque([start])
     explored = 0
     while queue:
-        if explored >= bound:
+        if explored >= bound and not finite:
             return Equivalence(True, False, None, f"no difference in {bound:,} pairs", explored)
         here = queue.popleft()
         explored += 1
@@ -88,7 +87,7 @@ def equivalent(
             reason = _difference(one, a, other, b)
             if reason:
                 word = (*_word(parents, here), tuple(sorted(label)))
-                return Equivalence(False, True, word, reason, explored)
+                return Equivalence(False, not _by_functions(a, b), word, reason, explored)
             if a.step is None or b.step is None or one.is_terminal(a.step.configuration):
                 continue
             after = (a.step.configuration, b.step.configuration)
@@ -106,13 +105,21 @@ def _difference(
         if type(a.error) is type(b.error):
             return ""
         return f"the first {_says(one, a)}, the second {_says(other, b)}"
-    if a.step.reward != b.step.reward:
+    if reward_key(a.step.reward) != reward_key(b.step.reward):
         return f"the first pays {a.step.reward}, the second {b.step.reward}"
     ends = (one.is_terminal(a.step.configuration), other.is_terminal(b.step.configuration))
     wins = (one.is_accepting(a.step.configuration), other.is_accepting(b.step.configuration))
     if ends[0] == ends[1] and wins[0] == wins[1]:
         return ""
     return f"the first {_says(one, a)}, the second {_says(other, b)}"
+
+
+def _by_functions(a: Outcome, b: Outcome) -> bool:
+    """Whether the difference is that two reward functions are not the same object."""
+    if a.step is None or b.step is None:
+        return False
+    one, other = reward_key(a.step.reward), reward_key(b.step.reward)
+    return one[1] != other[1] and bool(one[1] or other[1])
 
 
 def _says(machine: CountingRewardAutomaton, outcome: Outcome) -> str:
@@ -133,57 +140,3 @@ def _word(
         pair, label = step
         word.insert(0, tuple(sorted(label)))
     return tuple(word)
-
-
-class FormulaClasses:
-    """Numbers for formulas, the same for equivalent ones.
-
-    Each proposition gets a fixed column of random bits, so that a formula evaluated on columns is a
-    fingerprint: different fingerprints prove a difference, and equal ones are settled by SAT.
-
-    Example:
-        >>> from cranium.automata.parser import parse_formula
-        >>> classes = FormulaClasses()
-        >>> classes.of(parse_formula("!(A & B)")) == classes.of(parse_formula("!A | !B"))
-        True
-    """
-
-    BITS = 256
-
-    def __init__(self) -> None:
-        self._columns: dict[str, int] = {}
-        self._buckets: dict[int, list[tuple[Formula, int]]] = {}
-        self._known: dict[Formula, int] = {}
-
-    def of(self, formula: Formula) -> int:
-        """The number of the formula's class."""
-        if formula not in self._known:
-            bucket = self._buckets.setdefault(self._fingerprint(formula), [])
-            same = (number for known, number in bucket if are_equivalent(known, formula))
-            number = next(same, len(self._known))
-            bucket.append((formula, number))
-            self._known[formula] = number
-        return self._known[formula]
-
-    def _fingerprint(self, formula: Formula) -> int:
-        everything = (1 << self.BITS) - 1
-        match formula:
-            case Proposition(name=name):
-                if name not in self._columns:
-                    self._columns[name] = random.Random(name).getrandbits(self.BITS)  # noqa: S311
-                return self._columns[name]
-            case Constant():
-                return everything if formula.value else 0
-            case Not():
-                return everything ^ self._fingerprint(formula.operands[0])
-        columns = [self._fingerprint(operand) for operand in formula.operands]
-        result = columns[0]
-        for column in columns[1:]:
-            result = result & column if isinstance(formula, And) else result | column
-        return result
-
-
-def any_of(formulas: Iterable[Formula]) -> Formula:
-    """The disjunction of one or more formulas."""
-    unique = list(dict.fromkeys(formulas))
-    return unique[0] if len(unique) == 1 else Or(*unique)

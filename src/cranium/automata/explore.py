@@ -23,6 +23,7 @@ __all__ = ["Abstraction", "Exploration", "abstract", "explore"]
 
 MAX_ABSTRACT = 50_000
 MAX_FIRED = 200_000
+MAX_SHOWN = 30  # labels of a word in a message
 
 
 @dataclass(slots=True)
@@ -36,7 +37,7 @@ class Exploration:
         passed: The states that were reached, those between silent transitions included.
         fired: The numbers of the transitions that fired.
         troubles: The first configuration, labels and error of each way to fail.
-        ways: Each state → the states that follow it in some step.
+        edges: Each configuration that was visited → those that follow it.
     """
 
     machine: CountingRewardAutomaton
@@ -49,15 +50,24 @@ class Exploration:
     )
     edges: dict[Configuration, list[Configuration]] = field(default_factory=dict)
 
+    def take_note(self, fired: Iterable[Transition]) -> None:
+        """Remember what fired, and which states that led to."""
+        for transition in fired:
+            self.fired.add(transition.number)
+            self.passed.add(transition.target)
+
     def word_to(self, configuration: Configuration, *then: Formula) -> str:
         """A word that leads to a configuration, and then satisfies the formulas."""
-        guards = list(then)
+        backwards = list(reversed(then))
         while (parent := self.parents[configuration]) is not None:
             configuration, guard = parent
-            guards.insert(0, guard)
+            backwards.append(guard)
+        guards = backwards[::-1]
         alphabet = self.machine.alphabet
-        labels = [alphabet.label(find_label(guard) or ()) for guard in guards]
-        return " ".join(map(alphabet.format, labels)) or "the empty word"
+        labels = [alphabet.label(find_label(guard) or ()) for guard in guards[-MAX_SHOWN:]]
+        left_out = len(guards) - len(labels)
+        shown = " ".join(map(alphabet.format, labels))
+        return f"({left_out} labels, then) {shown}" if left_out else shown or "the empty word"
 
     def reaching(self, targets: Iterable[str]) -> set[Configuration]:
         """The explored configurations from which, as far as was explored, a target is reached."""
@@ -77,7 +87,7 @@ class Exploration:
 
 
 def explore(machine: CountingRewardAutomaton, bound: int) -> Exploration:
-    """Visit at most ``bound`` configurations, nearest first.
+    """Visit at most ``bound`` configurations, nearest first; all of them if there are no counters.
 
     Example:
         >>> import cranium
@@ -88,13 +98,13 @@ def explore(machine: CountingRewardAutomaton, bound: int) -> Exploration:
     found = Exploration(machine)
     outcomes = Outcomes(machine)
     _, silent = machine.settle(Configuration(machine.initial, (0,) * machine.num_counters))
-    found.passed.update([machine.initial, *(t.target for t in silent)])
-    found.fired.update(t.number for t in silent)
+    found.passed.add(machine.initial)
+    found.take_note(silent)
     found.parents[machine.start] = None
     queue = deque([machine.start])
     work = 0
     while queue:
-        if len(found.edges) >= bound or work > MAX_FIRED:
+        if machine.counters and (len(found.edges) >= bound or work > MAX_FIRED):
             found.complete = False
             break
         here = queue.popleft()
@@ -103,10 +113,10 @@ def explore(machine: CountingRewardAutomaton, bound: int) -> Exploration:
             if step is None:
                 assert error is not None
                 found.troubles.setdefault(_kind(error, here), (here, guard, error))
+                found.take_note(error.fired)
                 continue
             work += len(step.fired)
-            found.fired.update(t.number for t in step.fired)
-            found.passed.update(t.target for t in step.fired)
+            found.take_note(step.fired)
             after = step.configuration
             if machine.is_terminal(after):  # what the counters are does not matter any more
                 after = Configuration(after.state, (0,) * machine.num_counters)
@@ -141,16 +151,16 @@ class Abstraction:
 
     def states_reaching(self, targets: Iterable[str]) -> set[str]:
         """The states from which a target may be reached; from every other one it cannot."""
+        before: dict[str, set[str]] = {}
+        for source, following in self.edges.items():
+            for target in following:
+                before.setdefault(target[0], set()).add(source[0])
         found = {state for state in targets if state in self.states}
-        grown = True
-        while grown:
-            more = {
-                source[0]
-                for source, following in self.edges.items()
-                if source[0] not in found and any(target[0] in found for target in following)
-            }
+        queue = deque(found)
+        while queue:
+            more = before.get(queue.popleft(), set()) - found
             found |= more
-            grown = bool(more)
+            queue.extend(more)
         return found
 
 
@@ -179,6 +189,8 @@ def abstract(machine: CountingRewardAutomaton) -> Abstraction | None:
         reading, rest = outcomes.choices(state, zeros)
         for transition in [silent] if silent else reading:
             result.fired.add(transition.number)
+            if 2 ** sum(step < 0 for step in transition.change) > MAX_ABSTRACT:
+                return None
             following.update(_after(transition, zeros))
         if rest is not None and not silent and machine.otherwise in machine.terminal:
             following.add((machine.otherwise, zeros))

@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.documents import Document, point, read_json, read_yaml
+from cranium.automata.documents import Document, Lines, Path, read_json, read_yaml
 from cranium.automata.formula import FALSE, TRUE, Formula
 from cranium.automata.hoa import to_hoa
 from cranium.automata.parser import parse_formula
 from cranium.automata.program import SILENT_LIMIT
-from cranium.automata.reward import Reward, RewardFunction, as_reward
+from cranium.automata.reward import RewardFunction, as_reward, named_reward, reward_key
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.schema import AutomatonFile, TransitionEntry, read_tests, validate
 from cranium.automata.toro_icarte import read_toro_icarte
@@ -30,8 +31,10 @@ from cranium.errors import (
     FileAccessError,
     FileFormatError,
     Place,
+    RewardError,
     TextError,
     UnknownNameError,
+    shorten,
 )
 
 __all__ = ["dumps", "load", "loads", "save"]
@@ -39,6 +42,7 @@ __all__ = ["dumps", "load", "loads", "save"]
 Rewards = Mapping[str, Callable[[Any, Any, Any], float]]
 
 MAX_BYTES = 64 * 2**20
+_TOO_LARGE = "use a smaller limit: reward machines of this size are better made by unroll()"
 _PLAIN = re.compile(r"[A-Za-z_(][\w ()&|!<>=.+-]*\Z", re.ASCII)
 _NOT_PLAIN = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 _READERS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".txt": "toro-icarte"}
@@ -66,11 +70,19 @@ def load(
     path = FilePath(path)
     form = _form(path, _READERS, "read")
     try:
+        if path.exists() and not path.is_file():
+            kind = "a directory" if path.is_dir() else "not a regular file"
+            raise FileAccessError(f"cannot read {path}: it is {kind}", fix="give a file")
         if path.stat().st_size > MAX_BYTES:
-            raise FileFormatError(f"{path} has more than {MAX_BYTES // 2**20} MiB")
+            raise FileFormatError(f"{path} has more than {MAX_BYTES // 2**20} MiB", fix=_TOO_LARGE)
         raw = path.read_bytes()
-    except OSError as problem:
-        raise FileAccessError(f"cannot read {path}: {problem.strerror}") from None
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, CraniumError):
+            raise
+        said = getattr(problem, "strerror", None) or problem
+        raise FileAccessError(
+            f"cannot read {_shown(path)}: {said}", fix="look at the name of the file"
+        ) from None
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
@@ -79,6 +91,7 @@ def load(
         raise FileFormatError(
             f"this is not UTF-8: byte {raw[problem.start]:#04x}",
             place=Place(line, column, str(path)),
+            fix="save it as UTF-8",
         ) from None
     return loads(text, form=form, rewards=rewards, file=str(path))
 
@@ -114,7 +127,8 @@ def loads(
         return _build(document, validate(document), {} if rewards is None else rewards)
     except CraniumError as problem:
         if problem.place is not None and problem.excerpt is None:
-            problem.excerpt = point(text, "", problem.place).excerpt
+            lines = Lines(text, file)
+            problem.excerpt = lines.error("", lines.offset(problem.place)).excerpt
         raise
 
 
@@ -122,8 +136,8 @@ def _check_characters(text: str, file: str | None) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as problem:
-        place = Place(text.count("\n", 0, problem.start) + 1, 1, file)
-        raise point(text, "half of a surrogate pair is not a character", place) from None
+        said = "half of a surrogate pair is not a character"
+        raise Lines(text, file).error(said, problem.start) from None
 
 
 def save(machine: CountingRewardAutomaton, path: str | os.PathLike[str]) -> None:
@@ -135,7 +149,23 @@ def save(machine: CountingRewardAutomaton, path: str | os.PathLike[str]) -> None
         >>> cranium.save(cranium.library.load("office"), path)
     """
     path = FilePath(path)
-    write_text(path, dumps(machine, form=_form(path, _WRITERS, "write")))
+    text = dumps(machine, form=check_ending(path))
+    if len(text) > MAX_BYTES:
+        raise FileFormatError(
+            f"{path} would have more than {MAX_BYTES // 2**20} MiB, and could not be read again",
+            fix=_TOO_LARGE,
+        )
+    write_text(path, text)
+
+
+def check_ending(path: str | os.PathLike[str]) -> str:
+    """The form in which a file of this name is written, if there is one.
+
+    Example:
+        >>> check_ending("task.json")
+        'json'
+    """
+    return _form(FilePath(path), _WRITERS, "write")
 
 
 def dumps(machine: CountingRewardAutomaton, *, form: str = "yaml") -> str:
@@ -168,19 +198,33 @@ def write_text(path: FilePath, text: str) -> None:
 def write_bytes(path: FilePath, content: bytes) -> None:
     """Write a file all or nothing, so that an interrupted write leaves the old one."""
     try:
-        handle, draft = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+        path = path.resolve()  # a link stays a link
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)  # a pipe or a device is not replaced
+            return
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
             umask = os.umask(0)
             os.umask(umask)
-            FilePath(draft).chmod(0o666 & ~umask)
+            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~umask
+            FilePath(draft).chmod(mode)
             FilePath(draft).replace(path)
         except BaseException:
             FilePath(draft).unlink(missing_ok=True)
             raise
-    except OSError as problem:
-        raise FileAccessError(f"cannot write {path}: {problem.strerror}") from None
+    except (OSError, ValueError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise FileAccessError(
+            f"cannot write {_shown(path)}: {said}", fix="choose another place"
+        ) from None
+
+
+def _shown(path: FilePath) -> str:
+    """A path as a message shows it: control characters and endless names spelled out."""
+    text = str(path)
+    return text if text.isprintable() and len(text) <= 200 else shorten(text, 200)
 
 
 def _form(path: FilePath, forms: Mapping[str, str], verb: str) -> str:
@@ -188,8 +232,13 @@ def _form(path: FilePath, forms: Mapping[str, str], verb: str) -> str:
         return forms[path.suffix.lower()]
     except KeyError:
         endings = ", ".join(forms)
+        if path.is_dir():
+            raise FileAccessError(
+                f"cannot {verb} {path}: it is a directory", fix="give a file"
+            ) from None
         raise FileAccessError(
-            f"cannot {verb} {path}: its name does not end in one of {endings}"
+            f"cannot {verb} {_shown(path)}: its name does not end in one of {endings}",
+            fix="give it the ending of its format",
         ) from None
 
 
@@ -206,7 +255,7 @@ def _build(document: Document, entry: AutomatonFile, rewards: Rewards) -> Counti
         "name": entry.name,
         "propositions": entry.propositions,
         "initial": entry.initial,
-        "states": entry.states,
+        "states": entry.states or None,
         "terminal": entry.terminal,
         "accepting": entry.accepting,
         "otherwise": entry.otherwise,
@@ -215,15 +264,16 @@ def _build(document: Document, entry: AutomatonFile, rewards: Rewards) -> Counti
     try:
         plain = entry.silent_limit == SILENT_LIMIT and not any(t.silent for t in transitions)
         if not counters and plain:
-            return RewardMachine(**definition)
-        return CountingRewardAutomaton(
-            **definition, counters=counters, silent_limit=entry.silent_limit
-        )
+            machine: CountingRewardAutomaton = RewardMachine(**definition)
+        else:
+            machine = CountingRewardAutomaton(
+                **definition, counters=counters, silent_limit=entry.silent_limit
+            )
     except CraniumError as problem:
-        at = [i for i, t in enumerate(transitions) if t.place and t.place == problem.place]
-        path = (*(("transitions", at[0]) if at else ()), *filter(None, [problem.key]))
-        problem.place = document.place(path)
+        problem.place = document.place(problem.path)
         raise
+    declared = {p: place for p, place in document.places.items() if p[:1] != ("transitions",)}
+    return machine.remember_places(declared)
 
 
 def _transition(
@@ -233,24 +283,27 @@ def _transition(
     counters: tuple[str, ...],
     rewards: Rewards,
 ) -> Transition:
-    path = ("transitions", number)
+    path: Path = ("transitions", number)
     where = f"transition {number + 1}: "
-    key = "from"
+    part: Path = ("when",)
     try:
-        key = "when"
         guard = _guard(row.when)
-        key = "if"
-        pattern = read_tests(row.if_, counters)
-        key = "add"
+        part = ("if",)
+        pattern = read_tests(row.if_, counters, where)
         for counter in row.add:
+            part = ("add", counter)
             if counter not in counters:
                 raise UnknownNameError.of("counter", counter, counters, where)
-        key = "reward"
-        reward = _reward(row.reward, rewards, where)
-        key = "silent"
+        part = ("reward",)
+        reward = (
+            named_reward(row.reward, rewards)
+            if isinstance(row.reward, str)
+            else as_reward(row.reward)
+        )
+        part = ("silent",)
         return Transition(
             source=row.from_,
-            target=row.to or row.from_,
+            target=row.to,
             guard=guard,
             zero_pattern=pattern,
             change=tuple(row.add.get(counter, 0) for counter in counters),
@@ -259,17 +312,21 @@ def _transition(
             place=document.places.get(path),
         )
     except CraniumError as problem:
-        around = document.place((*path, key))
-        if isinstance(problem, TextError) and around and problem.place and problem.place.line == 1:
-            problem.place, problem.excerpt = _inside(document.text, around, problem.place), None
+        around = document.place((*path, *part), key=part[0] == "add")
+        if isinstance(problem, TextError) and isinstance(row.when, str):
+            problem.place = _inside(document, around, row.when, problem)
         raise problem.at(around) from None
 
 
-def _inside(text: str, value: Place, within: Place) -> Place:
-    """A place in a value, as a place in the file: exact unless the value has escapes."""
-    line = text.split("\n")[value.line - 1]
-    quote = line[value.column - 1 : value.column] in ("'", '"')
-    return value._replace(column=value.column + within.column - 1 + quote)
+def _inside(document: Document, around: Place, text: str, problem: TextError) -> Place:
+    """The place of an error in a text, as one in the file, if the text stands there as it is."""
+    start = document.lines.offset(around)
+    for quote in (0, 1):
+        if problem.place and document.lines.text.startswith(text, start + quote):
+            problem.excerpt = None  # the line of the file shows it
+            offset = start + quote + Lines(text, None).offset(problem.place)
+            return document.lines.place(offset)
+    return around
 
 
 def _guard(when: str | bool) -> Formula:
@@ -278,21 +335,11 @@ def _guard(when: str | bool) -> Formula:
     return parse_formula(when)
 
 
-def _reward(reward: float | str, rewards: Rewards, where: str) -> Reward:
-    if not isinstance(reward, str):
-        return as_reward(reward)
-    if reward not in rewards:
-        unknown = UnknownNameError.of("reward function", reward, rewards, where)
-        unknown.fix = f"give it: load(path, rewards={{{reward!r}: function}}); {unknown.fix}"
-        raise unknown
-    given = rewards[reward]
-    return given if isinstance(given, RewardFunction) else RewardFunction(reward, given)
-
-
 # From a machine to data
 
 
 def _as_data(machine: CountingRewardAutomaton) -> dict[str, Any]:
+    _check_reward_names(machine)
     implied = machine.implied_states(machine.initial, machine.terminal, machine.transitions)
     data: dict[str, Any] = {
         "name": machine.name,
@@ -308,6 +355,21 @@ def _as_data(machine: CountingRewardAutomaton) -> dict[str, Any]:
     }
     required = ("propositions", "initial", "otherwise", "transitions")
     return {key: value for key, value in data.items() if value or key in required}
+
+
+def _check_reward_names(machine: CountingRewardAutomaton) -> None:
+    """A file knows reward functions only by name, so two of them cannot share one."""
+    known: dict[str, RewardFunction] = {}
+    for transition in machine.transitions:
+        reward = transition.reward
+        if isinstance(reward, RewardFunction):
+            other = known.setdefault(reward.name, reward)
+            if reward_key(other) != reward_key(reward):
+                raise RewardError(
+                    f"two reward functions are called {reward.name!r}, and a file could not tell "
+                    "them apart",
+                    fix="name them: RewardFunction('distance', function)",
+                )
 
 
 def _entry(transition: Transition, counters: tuple[str, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ reads it, :meth:`Formula.evaluate` decides σ ⊨ φ for one label, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NoReturn
 
 from cranium.automata.alphabet import Alphabet, check_identifier
 from cranium.errors import FormulaSyntaxError
@@ -19,7 +19,7 @@ __all__ = ["FALSE", "TRUE", "And", "Constant", "Formula", "Not", "Or", "Proposit
 
 Notation = Literal["ascii", "unicode", "latex"]
 
-MAX_DEPTH = 100
+MAX_DEPTH = 200  # twice what the parser takes, so that guards can be negated and joined
 
 _SYMBOLS: dict[Notation, dict[str, str]] = {
     "ascii": {"not": "!", "and": " & ", "or": " | ", "true": "true", "false": "false"},
@@ -49,6 +49,10 @@ class Formula:
     """
 
     __slots__ = ("_hash", "_key", "depth")
+
+    _key: tuple[Any, ...]
+    _hash: int
+    depth: int
     precedence: ClassVar[int] = 3
 
     def __init__(self, key: tuple[Any, ...], depth: int) -> None:
@@ -56,9 +60,12 @@ class Formula:
             raise FormulaSyntaxError(
                 f"a formula may be nested {MAX_DEPTH} deep, this one is deeper"
             )
-        self._key = key
-        self._hash = hash((type(self).__name__, key))
-        self.depth = depth
+        object.__setattr__(self, "_key", key)
+        object.__setattr__(self, "_hash", hash((type(self).__name__, key)))
+        object.__setattr__(self, "depth", depth)
+
+    def __setattr__(self, attribute: str, value: object) -> NoReturn:
+        raise AttributeError(f"a formula is immutable: cannot set {attribute!r}")
 
     def evaluate(self, label: int, alphabet: Alphabet) -> bool:
         """Whether the label satisfies the formula, σ ⊨ φ.

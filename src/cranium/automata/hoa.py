@@ -26,7 +26,8 @@ def to_hoa(machine: CountingRewardAutomaton) -> str:
     if not machine.is_reward_machine:
         raise ConversionError(
             f"HOA has no counters and no silent transitions; this machine has "
-            f"{machine.num_counters} counters",
+            f"{machine.num_counters} counters and "
+            f"{sum(t.silent for t in machine.transitions)} silent transitions",
             fix="unroll it first: cranium unroll FILE --limit N -o OUT.hoa",
         )
     states = [*machine.states, *machine.terminal]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import deque
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.equivalence import FormulaClasses, any_of
 from cranium.automata.formula import TRUE, Formula
+from cranium.automata.formula_classes import FormulaClasses, any_of
 from cranium.automata.outcomes import Outcomes
-from cranium.automata.reward import Reward
+from cranium.automata.reward import Reward, is_zero, reward_key
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.transition import Configuration, Transition
 from cranium.errors import ConversionError
@@ -34,8 +34,9 @@ def minimise(machine: CountingRewardAutomaton) -> RewardMachine:
     """
     if not machine.is_reward_machine:
         raise ConversionError(
-            f"only machines without counters and silent transitions are minimised, "
-            f"this has {machine.num_counters} counters",
+            f"only machines without counters and silent transitions are minimised, this has "
+            f"{machine.num_counters} counters and {sum(t.silent for t in machine.transitions)} "
+            "silent transitions",
             fix="unroll it first",
         )
     refinement = _Refinement(machine)
@@ -75,34 +76,43 @@ class _Refinement:
                 parts.setdefault(self.block[state], {}).setdefault(signature, set()).add(state)
             moved: set[str] = set()
             for number, groups in parts.items():
-                looked_at = set().union(*groups.values())
-                rest = self.members[number] - looked_at
-                moved |= self._split(number, [*groups.values(), *([rest] if rest else [])])
+                moved |= self._split(number, list(groups.values()))
             dirty = {s for state in moved for s in self.before[state]}
 
     def _split(self, number: int, groups: list[set[str]]) -> set[str]:
-        """Give all groups but the largest a block of their own; the states that moved."""
-        moved: set[str] = set()
-        for states in sorted(groups, key=lambda group: (-len(group), min(group)))[1:]:
+        """Give all groups but the largest a block of their own; the states that moved.
+
+        The states of the block that were not looked at are a group too, and usually the largest.
+        """
+        largest = max(groups, key=len)
+        if len(self.members[number]) - sum(map(len, groups)) < len(largest):
+            rest = self.members[number].difference(*groups)
+            groups = [group for group in groups if group is not largest]
+            groups += [rest] if rest else []
+        for states in groups:
             self.block.update(dict.fromkeys(states, len(self.members)))
             self.members.append(states)
             self.members[number] -= states
-            moved |= states
-        return moved
+        return set().union(*groups)
 
     def _signature(self, state: str) -> object:
         return frozenset(
-            (reward, target, self.classes.of(guard))
+            (reward_key(reward), target, self.classes.of(guard))
             for (reward, target), guard in self._grouped(state).items()
         )
 
     def _grouped(self, state: str) -> dict[tuple[Reward, int | None], Formula]:
         """The labels of a state by reward and next block."""
-        guards: dict[tuple[Reward, int | None], list[Formula]] = {}
+        guards: dict[tuple[object, int | None], list[Formula]] = {}
+        rewards: dict[object, Reward] = {}
         for guard, reward, target in self.behaviour[state]:
+            key = reward_key(reward)
+            rewards.setdefault(key, reward)
             block = None if target is None else self.block[target]
-            guards.setdefault((reward, block), []).append(guard)
-        return {key: any_of(formulas) for key, formulas in guards.items()}
+            guards.setdefault((key, block), []).append(guard)
+        return {
+            (rewards[key], block): any_of(formulas) for (key, block), formulas in guards.items()
+        }
 
     def quotient(self) -> RewardMachine:
         """One state for each block."""
@@ -131,7 +141,8 @@ class _Refinement:
         edges = []
         for (reward, block), guard in self._grouped(state).items():
             target = None if block is None else chosen[block]
-            implied = reward == 0 and target == (state if falls == "stay" else falls)
+            missing = state if falls == "stay" else falls if falls != "error" else None
+            implied = is_zero(reward) and target == missing
             if target is None or implied:
                 continue
             whole = TRUE if self.classes.of(guard) == self.classes.of(TRUE) else guard

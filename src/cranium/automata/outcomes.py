@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import Formula
-from cranium.automata.reward import add_rewards
 from cranium.automata.reward_machine import remaining
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.trace import Step
@@ -73,14 +72,10 @@ class Outcomes:
             return chosen
 
     def _take(self, transition: Transition, configuration: Configuration) -> Outcome:
-        machine = self.machine
         try:
-            after, silent = machine.settle(machine.apply(transition, configuration))
+            return Outcome(transition.guard, self.machine.fire(transition, configuration))
         except (CounterUnderflowError, SilentLoopError) as error:
             return Outcome(transition.guard, None, error)
-        fired = (transition, *silent)
-        reward = transition.reward if not silent else add_rewards(t.reward for t in fired)
-        return Outcome(transition.guard, Step(after, reward, fired))
 
     def _otherwise(self, rest: Formula, configuration: Configuration) -> Outcome:
         otherwise = self.machine.otherwise
@@ -101,6 +96,8 @@ def without_counters(
         2
     """
     gone = set(dropped)
+    if not gone:
+        return machine
     kept = [i for i, counter in enumerate(machine.counters) if counter not in gone]
     return CountingRewardAutomaton(
         **{

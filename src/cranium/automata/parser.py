@@ -14,6 +14,7 @@ from cranium.errors import FormulaSyntaxError, shorten
 __all__ = ["parse_formula"]
 
 MAX_TEXT = 100_000
+MAX_DEPTH = 100
 
 _GRAMMAR = r"""
 ?start: either
@@ -24,11 +25,11 @@ _GRAMMAR = r"""
       | TRUE -> true
       | FALSE -> false
       | NAME -> proposition
-_NOT.2: "!" | "¬" | "~" | /not\b/i
-_AND.2: "&&" | "&" | "∧" | /and\b/i
-_OR.2: "||" | "|" | "∨" | /or\b/i
-TRUE.2: "⊤" | /true\b/i
-FALSE.2: "⊥" | /false\b/i
+_NOT.2: "!" | "¬" | "~" | /(not|Not|NOT)\b/
+_AND.2: "&&" | "&" | "∧" | /(and|And|AND)\b/
+_OR.2: "||" | "|" | "∨" | /(or|Or|OR)\b/
+TRUE.2: "⊤" | /(true|True|TRUE)\b/
+FALSE.2: "⊥" | /(false|False|FALSE)\b/
 NAME: /[^\W\d]\w*/
 %ignore /\s+/
 """
@@ -100,9 +101,12 @@ def parse_formula(text: str) -> Formula:
 @lru_cache(maxsize=4096)
 def _parse(text: str) -> Formula:
     try:
-        return _parser()(text)
+        formula = _parser()(text)
     except UnexpectedInput as problem:
         _refuse(problem, text)
+    if formula.depth > MAX_DEPTH:
+        raise FormulaSyntaxError(f"a formula may be nested {MAX_DEPTH} deep, this one is deeper")
+    return formula
 
 
 def _refuse(problem: UnexpectedInput, text: str) -> NoReturn:

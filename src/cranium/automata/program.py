@@ -21,9 +21,12 @@ from cranium.automata.transition import (
 from cranium.errors import (
     CounterRuleError,
     CounterUnderflowError,
+    DuplicateNameError,
     InvalidNameError,
     SilentLoopError,
+    TerminalStateError,
     UnknownNameError,
+    check_count,
     shorten,
 )
 
@@ -65,7 +68,7 @@ class CounterProgram:
         name: str,
         initial: str,
         states: Iterable[str],
-        ends: Iterable[str],
+        ends: tuple[str, ...],
         counters: Iterable[str],
         transitions: Iterable[Transition],
         silent_limit: int,
@@ -75,16 +78,29 @@ class CounterProgram:
         self.initial = initial
         self.states = in_order(states)
         self.counters = in_order(counters)
-        self.silent_limit = _checked_limit(silent_limit)
+        self.silent_limit = check_count("silent_limit", silent_limit)
         for counter in self.counters:
             check_identifier("counter", counter)
         check_unique("counter", self.counters)
-        known = dict.fromkeys((*self.states, *ends))
-        for state in known:
+        for state in (*self.states, *ends):
             check_state_name(state)
-        check_unique("state", (*self.states, *ends))
+        known = dict.fromkeys((*self.states, *ends))
+        if initial in ends:
+            raise TerminalStateError(
+                f"the initial state {initial!r} is terminal: the episode ends before it begins",
+                path=("initial",),
+            )
+        check_unique("state", self.states)
+        check_unique("state", ends, key="terminal")
+        for state in ends:
+            if state in self.states:
+                raise DuplicateNameError(
+                    f"the state {state!r} is declared twice: it is terminal and it is not",
+                    path=("terminal",),
+                )
         if initial not in self.states:
-            raise UnknownNameError.of("state for 'initial'", initial, self.states).at(key="initial")
+            unknown = UnknownNameError.of("state for 'initial'", initial, self.states)
+            raise unknown.at(path=("initial",))
         k = len(self.counters)
         self.transitions = tuple(
             t.bound(number=i, num_counters=k) for i, t in enumerate(transitions, 1)
@@ -94,7 +110,7 @@ class CounterProgram:
             for key, state in (("from", transition.source), ("to", transition.target)):
                 if state not in known:
                     unknown = UnknownNameError.of("state", state, known, f"{transition.where}: ")
-                    raise unknown.at(transition.place, key=key)
+                    raise unknown.at(transition.place, transition.path(key))
             outgoing[transition.source].append(transition)
         self._outgoing = outgoing
         self._silent = frozenset(t.source for t in self.transitions if t.silent)
@@ -131,12 +147,15 @@ class CounterProgram:
         self, transition: Transition, configuration: Configuration, counters: tuple[int, ...]
     ) -> NoReturn:
         index = next(i for i, value in enumerate(counters) if value < 0)
-        raise CounterUnderflowError(
+        underflow = CounterUnderflowError(
             f"{transition.where} would take the counter {self.counters[index]!r} from "
-            f"{configuration.counters[index]} to {counters[index]}",
+            f"{configuration.counters[index]} to {counters[index]} in {configuration}",
             place=transition.place,
+            path=transition.path("add"),
             fix="counters are never negative: decrement by 1, or go through an intermediate state",
         )
+        underflow.fired = (transition,)
+        raise underflow
 
     def settle(self, configuration: Configuration) -> tuple[Configuration, list[Transition]]:
         """Take silent transitions as long as one is enabled; where it ends, and what fired."""
@@ -240,14 +259,8 @@ def _checked_title(name: object) -> str:
         return name
     raise InvalidNameError(
         f"a machine's name is at most {MAX_TITLE} printable characters, not {shorten(name)}",
-        key="name",
+        path=("name",),
     )
-
-
-def _checked_limit(limit: object) -> int:
-    if isinstance(limit, int) and not isinstance(limit, bool) and limit >= 1:
-        return limit
-    raise CounterRuleError(f"silent_limit is 1 or more, not {shorten(limit)}", key="silent_limit")
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:
@@ -258,5 +271,5 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
         (('a', 'b'), ('b', 'a'))
     """
     if isinstance(names, str):
-        raise CounterRuleError(f"names come as a collection, not as one text: {shorten(names)}")
+        raise InvalidNameError(f"names come as a collection, not as one text: {shorten(names)}")
     return tuple(sorted(names)) if isinstance(names, set | frozenset) else tuple(names)

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from cranium.errors import RewardError, shorten
+from cranium.errors import RewardError, UnknownNameError, shorten
 
-__all__ = ["Reward", "RewardFunction", "add_rewards", "as_reward", "as_reward_function", "is_zero"]
+__all__ = [
+    "Reward",
+    "RewardFunction",
+    "add_rewards",
+    "as_reward",
+    "as_reward_function",
+    "format_number",
+    "is_zero",
+    "named_reward",
+    "reward_key",
+    "total",
+]
+
+MAX_NAME = 200
+_NUMBER_LIKE = re.compile(r"[-+−]?[.\d]|[-+−]?(inf|infinity|nan)\Z", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +43,16 @@ class RewardFunction:
 
     name: str
     function: Callable[[Any, Any, Any], float]
+
+    def __post_init__(self) -> None:
+        name = self.name
+        named = isinstance(name, str) and 0 < len(name) <= MAX_NAME and name.isprintable()
+        if not named or _NUMBER_LIKE.match(name):
+            raise RewardError(
+                f"the name of a reward function is text that is no number, not {shorten(name)}"
+            )
+        if not callable(self.function):
+            raise RewardError(f"the reward {name!r} is not a function: {shorten(self.function)}")
 
     def __call__(self, state: Any, action: Any, next_state: Any) -> float:
         """The reward for one experience; refused when it is not a finite number."""
@@ -57,9 +83,11 @@ class _Sum:
     parts: tuple[Reward, ...]
 
     def __call__(self, state: Any, action: Any, next_state: Any) -> float:
-        return math.fsum(
-            part(state, action, next_state) if isinstance(part, RewardFunction) else part
-            for part in self.parts
+        return total(
+            [
+                part(state, action, next_state) if isinstance(part, RewardFunction) else part
+                for part in self.parts
+            ]
         )
 
 
@@ -76,7 +104,8 @@ def as_reward(value: object) -> Reward:
     if isinstance(value, RewardFunction):
         return value
     if callable(value):
-        return RewardFunction(getattr(value, "__name__", type(value).__name__), value)
+        name = getattr(value, "__name__", type(value).__name__)
+        return RewardFunction(name, value)
     return _finite(value, "a reward is a finite number or a function of (s, a, s'), not")
 
 
@@ -90,7 +119,61 @@ def as_reward_function(reward: Reward) -> RewardFunction:
     """
     if isinstance(reward, RewardFunction):
         return reward
-    return RewardFunction(f"f_{reward:g}", _Always(reward))
+    return RewardFunction(f"f_{format_number(reward)}", _Always(reward))
+
+
+def named_reward(name: str, rewards: Mapping[str, Callable[[Any, Any, Any], float]]) -> Reward:
+    """The reward function that a file names, out of those that the caller gives.
+
+    Example:
+        >>> named_reward("closer", {"closer": lambda s, a, s2: s - s2})(3, "left", 1)
+        2.0
+    """
+    if _NUMBER_LIKE.match(name):
+        raise RewardError(f"a reward is a finite number or the name of a function, not {name!r}")
+    if name not in rewards:
+        unknown = UnknownNameError.of("reward function", name, rewards)
+        unknown.fix = f"give it: load(path, rewards={{{shorten(name)}: function}}); {unknown.fix}"
+        raise unknown
+    given = rewards[name]
+    return RewardFunction(name, given.function if isinstance(given, RewardFunction) else given)
+
+
+def format_number(number: float) -> str:
+    """A number as short as it can be without losing anything.
+
+    Example:
+        >>> format_number(1.0), format_number(0.1), format_number(1.0000001)
+        ('1', '0.1', '1.0000001')
+    """
+    short = f"{number:g}"
+    return short if float(short) == number else repr(number)
+
+
+def reward_key(reward: Reward) -> tuple[float, frozenset[tuple[object, int]]]:
+    """What decides whether two rewards are the same: the constant part, and the functions added.
+
+    Names do not matter, and neither does the order of a sum: f_1 of Theorem 1.1 is 1.
+
+    Example:
+        >>> reward_key(as_reward_function(1.0)) == reward_key(1.0)
+        True
+    """
+    constants: list[float] = []
+    functions: Counter[object] = Counter()
+    todo: list[Reward] = [reward]
+    while todo:
+        part = todo.pop()
+        if not isinstance(part, RewardFunction):
+            constants.append(part)
+        elif isinstance(part.function, _Always):
+            constants.append(part.function.value)
+        elif isinstance(part.function, _Sum):
+            todo.extend(part.function.parts)
+        else:
+            hashable = isinstance(part.function, Hashable)
+            functions[part.function if hashable else id(part.function)] += 1
+    return total(constants), frozenset(functions.items())
 
 
 def is_zero(reward: Reward) -> bool:
@@ -111,7 +194,7 @@ def add_rewards(rewards: Iterable[Reward]) -> Reward:
         >>> add_rewards([1.0, 0.5])
         1.5
         >>> str(add_rewards([1.0, RewardFunction("distance", lambda s, a, s2: 2.0)]))
-        '1 + distance'
+        'distance + 1'
     """
     parts = tuple(reward for reward in rewards if reward != 0)
     if not parts:
@@ -119,9 +202,25 @@ def add_rewards(rewards: Iterable[Reward]) -> Reward:
     if len(parts) == 1:
         return parts[0]
     if all(isinstance(part, float) for part in parts):
-        return math.fsum(part for part in parts if isinstance(part, float))
-    name = " + ".join(str(p) if isinstance(p, RewardFunction) else f"{p:g}" for p in parts)
-    return RewardFunction(name, _Sum(parts))
+        return total([part for part in parts if isinstance(part, float)])
+    functions = [str(part) for part in parts if isinstance(part, RewardFunction)]
+    constants = [format_number(part) for part in parts if not isinstance(part, RewardFunction)]
+    return RewardFunction(" + ".join([*functions, *constants])[:MAX_NAME], _Sum(parts))
+
+
+def total(rewards: Sequence[float]) -> float:
+    """The exact sum of rewards, whatever their order.
+
+    Example:
+        >>> total([0.1] * 10)
+        1.0
+    """
+    try:
+        return math.fsum(rewards)
+    except OverflowError:
+        raise RewardError(
+            "the rewards add up to more than a number can hold", fix="pay in smaller units"
+        ) from None
 
 
 def _finite(value: object, complaint: str) -> float:

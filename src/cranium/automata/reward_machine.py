@@ -161,8 +161,11 @@ def _pay_on_states(
                 fix="give either state_rewards or rewards on transitions",
             )
         result.append(replace(transition, reward=pays.get(transition.source, 0.0)))
+    leaving: dict[str, list[Transition]] = {state: [] for state in states}
+    for transition in transitions:
+        leaving.setdefault(transition.source, []).append(transition)
     for state in states:
-        rest = remaining(t for t in transitions if t.source == state)
+        rest = remaining(leaving[state])
         if pays[state] != 0 and otherwise != "error" and is_satisfiable(rest):
             target = state if otherwise == "stay" else otherwise
             result.append(Transition(source=state, target=target, guard=rest, reward=pays[state]))

@@ -17,6 +17,7 @@ from cranium.automata.reward import is_zero
 from cranium.automata.transition import Configuration, Transition, matches
 from cranium.errors import (
     CounterRuleError,
+    CounterUnderflowError,
     InvalidNameError,
     NondeterminismError,
     RewardError,
@@ -55,7 +56,7 @@ def check_decrements(program: CounterProgram) -> None:
                     f"which {may} zero",
                     place=transition.place,
                     fix=f"test the counter: if {counter} > 0",
-                    key="add",
+                    path=transition.path("add"),
                 )
 
 
@@ -97,6 +98,7 @@ def _check_apart(
         + (f" with zero pattern [{zeros}] ({named})" if named else "")
         + f": {rule}",
         place=other.place,
+        path=other.path("when"),
         fix="make the guards or the zero tests exclude each other",
     )
 
@@ -117,16 +119,20 @@ def check_silent_loops(program: CounterProgram) -> None:
                 f"the silent transitions {numbers} repeat for ever from "
                 f"{Configuration(cycle[0].source, start)}",
                 place=cycle[0].place,
+                path=cycle[0].path("silent"),
                 fix="let the loop take from a counter that it tests, or remove silent",
             )
 
 
 def _silent_cycles(silent: list[Transition]) -> Iterable[list[Transition]]:
+    leaving: dict[str, list[int]] = {}
+    for j, other in enumerate(silent):
+        leaving.setdefault(other.source, []).append(j)
     follows = [
         (i, j)
         for i, one in enumerate(silent)
-        for j, other in enumerate(silent)
-        if one.target == other.source and _can_follow(one, other)
+        for j in leaving.get(one.target, ())
+        if _can_follow(one, silent[j])
     ]
     if not follows:
         return
@@ -176,34 +182,34 @@ def _endless_value(steps: list[tuple[str, int]]) -> int | None:
 
 def check_names(machine: CountingRewardAutomaton) -> None:
     """Terminal and accepting states, ``otherwise`` and propositions are declared and make sense."""
-    for state in machine.terminal:
-        if state in ("stay", "error"):
+    ends, names = set(machine.terminal), set(machine.propositions)
+    for state in ("stay", "error"):
+        if state in ends or state in machine.states:
             raise InvalidNameError(
-                f"a terminal state cannot be called {state!r}: 'otherwise' means "
-                "something else by it",
-                key="terminal",
+                f"a state cannot be called {state!r}: 'otherwise' means something else by it",
+                path=("terminal" if state in ends else "states",),
             )
     check_unique("accepting state", machine.accepting, key="accepting")
     for state in machine.accepting:
-        if state not in machine.terminal:
+        if state not in ends:
             unknown = UnknownNameError.of("terminal state for 'accepting'", state, machine.terminal)
-            raise unknown.at(key="accepting")
+            raise unknown.at(path=("accepting",))
     if machine.otherwise not in ("stay", "error", *machine.terminal):
         known = ("stay", "error", *machine.terminal)
         unknown = UnknownNameError.of("choice for 'otherwise'", machine.otherwise, known)
-        raise unknown.at(key="otherwise")
+        raise unknown.at(path=("otherwise",))
     for transition in machine.transitions:
-        if transition.source in machine.terminal:
+        if transition.source in ends:
             raise TerminalStateError(
                 f"{transition.where} leaves a terminal state: terminal states end the episode",
                 place=transition.place,
                 fix=f"remove the transition, or {transition.source!r} from terminal",
-                key="from",
+                path=transition.path("from"),
             )
-        for name in sorted(transition.guard.propositions - set(machine.propositions)):
+        for name in sorted(transition.guard.propositions - names):
             where = f"{transition.where}: "
             unknown = UnknownNameError.of("proposition", name, machine.propositions, where)
-            raise unknown.at(transition.place, key="when")
+            raise unknown.at(transition.place, transition.path("when"))
 
 
 def check_reset(machine: CountingRewardAutomaton) -> Configuration:
@@ -212,13 +218,15 @@ def check_reset(machine: CountingRewardAutomaton) -> Configuration:
         start, fired = machine.settle(Configuration(machine.initial, (0,) * machine.num_counters))
     except SilentLoopError as loop:
         raise StaticSilentLoopError(f"at reset, {loop.message}", place=loop.place) from None
+    except CounterUnderflowError as underflow:
+        raise CounterRuleError(f"at reset, {underflow.message}", place=underflow.place) from None
     for transition in fired:
         if not is_zero(transition.reward):
             raise RewardError(
                 f"{transition.where} would pay {transition.reward} at reset, before any action",
                 place=transition.place,
                 fix="pay it on a transition that reads a label",
-                key="reward",
+                path=transition.path("reward"),
             )
     if machine.is_terminal(start):
         raise TerminalStateError(

@@ -13,8 +13,11 @@ from pysat.solvers import Minisat22
 
 from cranium.automata.alphabet import Alphabet
 from cranium.automata.formula import And, Constant, Formula, Not, Or, Proposition
+from cranium.errors import AutomatonError, shorten
 
 __all__ = ["are_equivalent", "find_label", "is_satisfiable"]
+
+MAX_CONFLICTS = 20_000  # guards that people write need a handful
 
 
 @lru_cache(maxsize=1 << 16)
@@ -30,15 +33,41 @@ def find_label(*formulas: Formula) -> frozenset[str] | None:
         >>> find_label(parse_formula("A & B"), parse_formula("!A")) is None
         True
     """
+    if _clash(formulas):
+        return None
     encoding = _Tseitin()
     for formula in formulas:
         encoding.clauses.append([encoding.literal(formula)])
     with Minisat22(bootstrap_with=encoding.clauses) as solver:
-        if not solver.solve():
+        solver.conf_budget(MAX_CONFLICTS)
+        solved = solver.solve_limited()
+        if solved is None:
+            shown = " and ".join(shorten(str(formula), 40) for formula in formulas)
+            raise AutomatonError(
+                f"whether a label satisfies {shown} is too hard to decide",
+                fix="write simpler guards",
+            )
+        if not solved:
             return None
         true = {variable for variable in solver.get_model() or () if variable > 0}
     chosen = {name for name, variable in encoding.variables.items() if variable in true}
     return frozenset(_without_the_needless(chosen, formulas))
+
+
+def _clash(formulas: tuple[Formula, ...]) -> bool:
+    """Whether one formula needs a proposition to be true that another needs to be false.
+
+    Most guards that exclude each other do so plainly, and a solver need not be asked.
+    """
+    true: set[str] = set()
+    false: set[str] = set()
+    for formula in formulas:
+        for part in formula.operands if isinstance(formula, And) else (formula,):
+            if isinstance(part, Proposition):
+                true.add(part.name)
+            elif isinstance(part, Not) and isinstance(part.operands[0], Proposition):
+                false.add(part.operands[0].name)
+    return not true.isdisjoint(false)
 
 
 def _without_the_needless(chosen: set[str], formulas: tuple[Formula, ...]) -> set[str]:

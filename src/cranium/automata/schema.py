@@ -13,8 +13,12 @@ from cranium.errors import CounterRuleError, FileFormatError, UnknownNameError, 
 
 __all__ = ["AutomatonFile", "TransitionEntry", "automaton_schema", "read_tests", "validate"]
 
-_TEST = re.compile(r"\s*(?P<counter>[^\W\d]\w*)\s*(?P<sign>>|>=|==?|!=)\s*(?P<number>\d+)\s*\Z")
-_MEANING = {(">", 0): "1", ("!=", 0): "1", (">=", 1): "1", ("==", 0): "0", ("=", 0): "0"}
+_TEST = re.compile(
+    r"\s*(?P<counter>[^\W\d]\w*)\s*(?P<sign>>=|<=|==|!=|[><=≥≤≠])\s*(?P<number>[01])\s*\Z"
+)
+_POSITIVE = [(">", 0), ("!=", 0), ("≠", 0), (">=", 1), ("≥", 1)]
+_ZERO = [("==", 0), ("=", 0), ("<=", 0), ("≤", 0), ("<", 1)]
+_MEANING = {**dict.fromkeys(_POSITIVE, "1"), **dict.fromkeys(_ZERO, "0")}
 
 
 class _Strict(BaseModel):
@@ -32,9 +36,9 @@ class TransitionEntry(_Strict):
         str | list[str],
         Field(alias="if", description="zero tests on counters, such as n > 0 or [n == 0, m > 0]"),
     ] = []
-    to: Annotated[str | None, Field(description="the state that it enters; from, if left out")] = (
-        None
-    )
+    to: Annotated[
+        str, Field(description="the state that it enters; from, if left out", min_length=1)
+    ] = ""
     add: Annotated[dict[str, int], Field(description="what is added to which counter")] = {}
     reward: Annotated[
         float | str, Field(description="a number, or the name of a reward function")
@@ -49,9 +53,9 @@ class AutomatonFile(_Strict):
     propositions: Annotated[list[str], Field(description="the events that a label can hold")]
     counters: Annotated[list[str], Field(description="the names of the counters")] = []
     states: Annotated[
-        list[str] | None,
+        list[str],
         Field(description="the states that do not end the episode, if not all have transitions"),
-    ] = None
+    ] = []
     initial: Annotated[str, Field(description="the state in which every run begins")]
     terminal: Annotated[list[str], Field(description="the states that end the episode")] = []
     accepting: Annotated[list[str], Field(description="the terminal states that mean success")] = []
@@ -91,7 +95,9 @@ def validate(document: Document) -> AutomatonFile:
 
 
 def _explain(document: Document, problem: ValidationError) -> FileFormatError:
-    error = problem.errors(include_url=False)[0]
+    # An unknown key first: it is often a misspelt one, which is then missing, too.
+    found = problem.errors(include_url=False)
+    error = min(found, key=lambda e: e["type"] != "extra_forbidden")
     path: Path = error["loc"]
     if error["type"] == "missing":
         return document.error(f"the key {path[-1]!r} is missing", path[:-1], "add it")
@@ -102,15 +108,27 @@ def _explain(document: Document, problem: ValidationError) -> FileFormatError:
             f"no such key: {shorten(path[-1])}",
             path,
             UnknownNameError.of("key", path[-1], known).fix,
+            key=True,
         )
-    shown = ".".join(str(part) for part in _real(document.data, path)) or "a key"
-    return document.error(
-        f"{shown}: {error['msg'].lower()}, not {shorten(error['input'])}"
-        if error["input"] is not None
-        else f"{shown}: {error['msg'].lower()}, but there is nothing here",
-        path,
-        "put it in quotes if it is a name" if isinstance(error["input"], int | float) else None,
-    )
+    return document.error(_complaint(document, error), path, _advice(error))
+
+
+def _complaint(document: Document, error: Any) -> str:
+    real = _real(document.data, error["loc"])
+    shown = ".".join(str(part) for part in real) or "a key"
+    if real[:1] == ("transitions",) and len(real) > 1:
+        rest = ".".join(str(part) for part in real[2:])
+        shown = f"transition {int(real[1]) + 1}" + (f", {rest}" if rest else "")
+    given = f"not {shorten(error['input'])}"
+    if error["input"] is None:
+        given = "but there is nothing here"
+    return f"{shown}: {error['msg'].lower()}, {given}"
+
+
+def _advice(error: Any) -> str | None:
+    if error["type"] == "string_type" and isinstance(error["input"], int | float):
+        return "put it in quotes if it is a name"
+    return "leave it out, or fill it in" if error["input"] in (None, "") else None
 
 
 def _real(data: Any, path: Path) -> Path:
@@ -129,7 +147,7 @@ def _kind(value: Any) -> str:
     return "nothing" if value is None else f"a {type(value).__name__}: {shorten(value)}"
 
 
-def read_tests(tests: str | list[str], counters: tuple[str, ...]) -> str:
+def read_tests(tests: str | list[str], counters: tuple[str, ...], where: str = "") -> str:
     """Zero tests in words → a zero pattern.
 
     Example:
@@ -140,16 +158,18 @@ def read_tests(tests: str | list[str], counters: tuple[str, ...]) -> str:
     texts = re.split(r",|&&?|∧|\band\b", tests) if isinstance(tests, str) else tests
     for text in texts:
         match = _TEST.match(text)
-        meaning = _MEANING.get((match["sign"], int(match["number"][:9]))) if match else None
+        meaning = _MEANING.get((match["sign"], int(match["number"]))) if match else None
         if match is None or meaning is None:
             raise CounterRuleError(
-                f"a counter can only be tested for zero, as in 'n > 0' or 'n == 0', "
+                f"{where}a counter can only be tested for zero, as in 'n > 0' or 'n == 0', "
                 f"not by {shorten(text.strip())}",
                 fix="count with states, or with a second counter, to compare with other numbers",
             )
         if match["counter"] not in pattern:
-            raise UnknownNameError.of("counter", match["counter"], counters)
+            raise UnknownNameError.of("counter", match["counter"], counters, where)
         if pattern[match["counter"]] not in ("*", meaning):
-            raise CounterRuleError(f"the counter {match['counter']!r} is tested both ways: {tests}")
+            raise CounterRuleError(
+                f"{where}the counter {match['counter']!r} is tested both ways: {tests}"
+            )
         pattern[match["counter"]] = meaning
     return "".join(pattern.values())

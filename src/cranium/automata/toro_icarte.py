@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cranium.automata.parser import parse_formula
-from cranium.automata.reward import Reward, RewardFunction, as_reward
+from cranium.automata.reward import Reward, RewardFunction, as_reward, named_reward
 from cranium.automata.reward_machine import RewardMachine, remaining
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
-from cranium.errors import CraniumError, FileFormatError, Place, UnknownNameError
+from cranium.errors import CraniumError, FileFormatError, FormulaSyntaxError, Place
 
 __all__ = ["read_toro_icarte"]
 
@@ -43,7 +43,8 @@ def read_toro_icarte(
 ) -> RewardMachine:
     """Read a reward machine; state 0 is called ``u0``.
 
-    Reward functions other than ``ConstantRewardFunction`` are given by name in ``rewards``.
+    Reward functions other than ``ConstantRewardFunction`` are given by name in ``rewards``, those
+    with an argument as ``"Name(argument)"``.
 
     Example:
         >>> machine = read_toro_icarte('''0    # initial state
@@ -71,7 +72,11 @@ def read_toro_icarte(
     initial = _match(_STATE, *lines[0], "the initial state, a number such as 0")[1]
     listed = _match(_STATES, *lines[1], "the terminal states, a list such as [2]")[1]
     ends = [f"u{number.strip()}" for number in listed.split(",") if number.strip()]
+    if f"u{initial}" in ends:
+        raise FileFormatError(f"the initial state {initial} is terminal", place=lines[0][0])
     rows = [_read_row(place, line, {} if rewards is None else rewards) for place, line in lines[2:]]
+    if any(row.target == "u-1" for row in rows) and "u-1" not in ends:
+        ends.append("u-1")  # the original's own name for the end
     # As in the original, what a terminal state would do is ignored.
     return _machine(f"u{initial}", ends, [row for row in rows if row.source not in ends])
 
@@ -96,7 +101,9 @@ def _read_row(
             place=place,
         )
     except CraniumError as problem:
-        problem.place = place
+        column = row.start("formula") if isinstance(problem, FormulaSyntaxError) else 0
+        within = problem.place.column if problem.place and column else 1
+        problem.place, problem.excerpt = place._replace(column=column + within), None
         raise
 
 
@@ -108,10 +115,7 @@ def _read_reward(
             return as_reward(float(argument))
         except ValueError:
             raise FileFormatError(f"{argument!r} is not a constant reward") from None
-    if function not in rewards:
-        raise UnknownNameError.of("reward function", function, rewards)
-    given = rewards[function]
-    return given if isinstance(given, RewardFunction) else RewardFunction(function, given)
+    return named_reward(f"{function}({argument})" if argument else function, rewards)
 
 
 def _machine(initial: str, ends: list[str], transitions: list[Transition]) -> RewardMachine:

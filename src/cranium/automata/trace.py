@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cranium.automata.reward import Reward, RewardFunction
+from cranium.automata.reward import Reward, RewardFunction, total
 from cranium.automata.transition import Configuration, Transition
 from cranium.errors import RewardError
 
@@ -113,7 +112,7 @@ class Trace:
             >>> cranium.library.load("anbcn").run("A B C").total_reward
             1.0
         """
-        return math.fsum(self.rewards)
+        return total(self.rewards)
 
     def _value(self, index: int, reward: Reward) -> float:
         if not isinstance(reward, RewardFunction):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from cranium.automata.formula import TRUE, Formula
 from cranium.automata.parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward
-from cranium.errors import CounterRuleError, InvalidNameError, Place, shorten
+from cranium.errors import AutomatonError, CounterRuleError, InvalidNameError, Place, shorten
 
 __all__ = ["Configuration", "Transition", "check_state_name", "matches", "zero_test"]
 
@@ -100,6 +100,9 @@ class Transition:
         number: int = 0,
     ) -> None:
         assign = object.__setattr__
+        for name in (source, target):
+            if not isinstance(name, str):
+                raise InvalidNameError(f"a state's name is text, not {shorten(name)}", place=place)
         assign(self, "source", source)
         assign(self, "target", target or source)
         assign(self, "guard", guard if isinstance(guard, Formula) else parse_formula(guard))
@@ -110,7 +113,7 @@ class Transition:
         assign(self, "place", place)
         assign(self, "number", number)
         if silent and self.guard != TRUE:
-            raise CounterRuleError(
+            raise AutomatonError(
                 f"a silent transition reads no label, so it has no guard; this has {self.guard}",
                 fix="remove the guard, or silent",
                 place=place,
@@ -128,7 +131,7 @@ class Transition:
         for what, vector in (("zero pattern", pattern), ("change", change)):
             if len(vector) != num_counters:
                 raise CounterRuleError(
-                    f"the {what} {shorten(vector)} has {len(vector)} entries "
+                    f"transition {number}: the {what} {shorten(vector)} has {len(vector)} entries "
                     f"for {num_counters} counters",
                     place=self.place,
                     fix=f"give it {num_counters} entries, one for each counter",
@@ -136,6 +139,15 @@ class Transition:
         if self.number == number and pattern is self.zero_pattern and change is self.change:
             return self
         return replace(self, number=number, zero_pattern=pattern, change=change)
+
+    def path(self, key: str) -> tuple[str | int, ...]:
+        """Where a part of this transition stands in its machine's definition.
+
+        Example:
+            >>> Transition(source="a").bound(number=3, num_counters=0).path("when")
+            ('transitions', 2, 'when')
+        """
+        return "transitions", self.number - 1, key
 
     @property
     def where(self) -> str:
@@ -184,7 +196,9 @@ def _as_change(change: Iterable[int], place: Place | None) -> tuple[int, ...]:
         steps = None
     if steps is None or isinstance(change, str) or bool in map(type, change):
         raise CounterRuleError(
-            f"a change has one integer for each counter, not {shorten(change)}", place=place
+            f"a change has one integer for each counter, not {shorten(change)}",
+            place=place,
+            fix="write a tuple in the order of the counters, such as change=(1, 0)",
         )
     return steps
 

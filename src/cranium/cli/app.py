@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,12 +13,11 @@ from typer.core import TyperGroup
 
 from cranium import __version__
 from cranium.cli import machines
-from cranium.cli.output import complain
+from cranium.cli.output import BAD_INPUT, complain
 from cranium.errors import CraniumError
 
 __all__ = ["app", "main"]
 
-BAD_INPUT = 2
 INTERRUPTED = 130
 
 
@@ -71,7 +73,21 @@ machines.register(app)
 
 def main() -> None:
     """Run the program."""
+    _prepare_streams()
+    try:
+        app()
+    except OSError as problem:  # the disk is full, say
+        complain(f"cannot write the output: {problem.strerror or problem}")
+        sys.exit(BAD_INPUT)
+
+
+def _prepare_streams() -> None:
+    if sys.stdout is None or sys.stderr is None:  # closed by whoever started us
+        nowhere = Path(os.devnull).open("w")  # noqa: SIM115 - for the rest of the program
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show ⟨ or ε shows a ? instead of a traceback.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
-    app()
+    if hasattr(signal, "SIGPIPE"):
+        # ``cranium library | head -1`` ends quietly, as other programs do.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,18 +16,30 @@ from rich.text import Text
 import cranium
 from cranium.automata import library
 from cranium.automata.draw.edges import edge_line
+from cranium.automata.files import check_ending
 from cranium.automata.reward import RewardFunction
-from cranium.cli.output import say, table_console, working
-from cranium.errors import RewardError
+from cranium.cli.output import errors_as_json, place_as_data, say, table_console, working
+from cranium.errors import RewardError, RunError
 
 __all__ = ["register"]
 
 NOT_GOOD = 1
 MAX_FIRED_SHOWN = 4
+MAX_OF_A_KIND = 10
 
 Machine = Annotated[str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")]
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@cache
+def _known_by_name(name: str) -> RewardFunction:
+    """One function for each name, so that machines from two files can be compared."""
+
+    def unknown(*_: Any) -> float:
+        raise RewardError(f"the reward function {name!r} is only known to Python code")
+
+    return RewardFunction(name, unknown)
 
 
 class _AnyReward(Mapping[str, Any]):
@@ -35,10 +49,7 @@ class _AnyReward(Mapping[str, Any]):
         return isinstance(name, str)
 
     def __getitem__(self, name: str) -> RewardFunction:
-        def unknown(*_: Any) -> float:
-            raise RewardError(f"the reward function {name!r} is only known to Python code")
-
-        return RewardFunction(name, unknown)
+        return _known_by_name(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(())
@@ -58,9 +69,13 @@ def _summary(machine: cranium.CountingRewardAutomaton) -> str:
     kind = "reward machine" if machine.is_reward_machine else f"{size.counters}-counter automaton"
     rewards = "constant rewards" if machine.is_constant else "reward functions"
     return (
-        f"{machine.name or machine.initial}: {kind}, {size.states} states, "
-        f"{size.terminal} terminal, {size.transitions} transitions, {rewards}"
+        f"{machine.name or machine.initial}: {kind}, {_number(size.states, 'state')}, "
+        f"{size.terminal} terminal, {_number(size.transitions, 'transition')}, {rewards}"
     )
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def check(
@@ -79,19 +94,31 @@ def check(
     zero, …) is a bad file: exit code 2. Findings (a state that cannot be reached, a counter that is
     never tested, …) are exit code 1; mere remarks (info) are not.
     """
-    machine = _load(file)
-    with working("exploring"):
-        findings = cranium.check(machine, bound=bound)
+    with errors_as_json(as_json):
+        machine = _load(file)
+        with working("exploring"):
+            findings = cranium.check(machine, bound=bound)
     if as_json:
         typer.echo(json.dumps([_finding(f) for f in findings], ensure_ascii=False))
     else:
         say(_summary(machine))
-        for finding in findings:
-            say(str(finding), {"error": "red", "warning": "yellow", "info": ""}[finding.severity])
-        if not findings:
-            say("no findings", "green")
+        _show(findings)
     if any(finding.severity != "info" for finding in findings):
         raise typer.Exit(NOT_GOOD)
+
+
+def _show(findings: tuple[cranium.Finding, ...]) -> None:
+    """Print the findings, but not hundreds of one kind."""
+    seen: Counter[str] = Counter()
+    for finding in findings:
+        seen[finding.code] += 1
+        if seen[finding.code] <= MAX_OF_A_KIND:
+            say(str(finding), {"error": "red", "warning": "yellow", "info": ""}[finding.severity])
+    for code, count in seen.items():
+        if count > MAX_OF_A_KIND:
+            say(f"… and {count - MAX_OF_A_KIND:,} more [{code}] (--json shows all)")
+    if not findings:
+        say("no findings", "green")
 
 
 def _finding(finding: cranium.Finding) -> dict[str, Any]:
@@ -100,7 +127,7 @@ def _finding(finding: cranium.Finding) -> dict[str, Any]:
         "code": finding.code,
         "message": finding.message,
         "fix": finding.fix,
-        "place": finding.place and str(finding.place),
+        "place": place_as_data(finding.place),
     }
 
 
@@ -114,22 +141,45 @@ def run(
 ) -> None:
     """Run a word through a machine, step by step.
 
-    Exit code 0 if the machine read the whole word and succeeded, 1 if not.
+    Exit code 0 if the machine read the whole word and succeeded, 1 if not, also when the machine
+    stops with an error on the way. For example: cranium run library:anbcn "A A {} B C C"
     """
-    machine = _load(file)
-    trace = machine.run(word)
+    stopped: RunError | None = None
+    with errors_as_json(as_json):
+        machine = _load(file)
+        try:
+            trace = machine.run(word)
+        except RunError as problem:
+            if problem.trace is None:
+                raise
+            trace, stopped = problem.trace, problem
     if as_json:
-        typer.echo(json.dumps(_trace(machine, trace), ensure_ascii=False))
+        said = None if stopped is None else stopped.message
+        data = {**_trace(machine, trace), "stopped": said}
+        typer.echo(json.dumps(data, ensure_ascii=False))
     else:
         table_console().print(_steps(machine, trace))
-        say(_verdict(machine, trace), "green" if trace.accepted else "yellow")
-    if not trace.accepted:
+        verdict = f"not accepted: {stopped}" if stopped else _verdict(machine, trace)
+        say(verdict, "green" if trace.accepted else "yellow")
+    if stopped or not trace.accepted:
         raise typer.Exit(NOT_GOOD)
 
 
 def _steps(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> Table:
-    table = Table("step", "label", "state", *machine.counters, "fired", "reward")
-    table.add_row("", "", Text(trace.start.state), *map(str, trace.start.counters), "", "")
+    table = Table()
+    for heading in ("step", "label", "state", *machine.counters, "fired", "reward"):
+        table.add_column(Text(heading), overflow="fold")
+    zeros = cranium.Configuration(machine.initial, (0,) * machine.num_counters)
+    _, silent = machine.settle(zeros)
+    reset = cranium.Step(trace.start, 0.0, tuple(silent))
+    table.add_row(
+        "",
+        "",
+        Text(trace.start.state),
+        *map(str, trace.start.counters),
+        Text(_fired(machine, reset) if silent else ""),
+        "",
+    )
     for number, (label, step) in enumerate(zip(trace.word, trace.steps, strict=False), 1):
         state, counters = step.configuration
         table.add_row(
@@ -209,7 +259,10 @@ def draw(
         typer.Option(help="Who makes SVG and PNG; graphviz needs its program dot."),
     ] = "matplotlib",
 ) -> None:
-    """Draw a machine: .svg, .png, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT."""
+    """Draw a machine: .svg, .png, .pdf, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT.
+
+    For example: cranium draw library:office -o office.svg
+    """
     machine = _load(file)
     with working("drawing"):
         cranium.draw(machine, out, engine=engine)
@@ -226,8 +279,10 @@ def unroll(
 ) -> None:
     """Unroll an automaton into the reward machine of its configurations with counters ≤ LIMIT.
 
-    Beyond the limit the reward machine ends in the state 'overflow', without success.
+    Beyond the limit the reward machine ends in the state 'overflow', without success. For example:
+    cranium unroll library:office --limit 10 -o ten.yaml
     """
+    check_ending(out)
     machine = _load(file)
     with working("unrolling"):
         unrolled = cranium.unroll(machine, counter_limit=limit)
@@ -244,6 +299,7 @@ def convert(file: Machine, out: Out) -> None:
 
     Reads .yaml, .json and the .txt reward machines of Toro Icarte et al. Pictures: `cranium draw`.
     """
+    check_ending(out)
     cranium.save(_load(file), out)
     say(f"wrote {out}")
 

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["complain", "say", "table_console", "working"]
+from cranium.errors import CraniumError, Place
+
+__all__ = [
+    "BAD_INPUT",
+    "complain",
+    "errors_as_json",
+    "place_as_data",
+    "say",
+    "table_console",
+    "working",
+]
+
+BAD_INPUT = 2
+WIDE = 1000
 
 
 def say(text: str, style: str = "") -> None:
@@ -23,8 +40,34 @@ def complain(text: str) -> None:
 
 
 def table_console() -> Console:
-    """The console that prints tables."""
-    return Console(highlight=False)
+    """The console that prints tables; a file or a pipe has no width that would have to be kept."""
+    console = Console(highlight=False)
+    if console.is_terminal or "COLUMNS" in os.environ:
+        return console
+    return Console(highlight=False, width=WIDE)
+
+
+def place_as_data(place: Place | None) -> dict[str, Any] | None:
+    """A place, for JSON."""
+    return None if place is None else place._asdict()
+
+
+@contextmanager
+def errors_as_json(wanted: bool) -> Iterator[None]:
+    """With ``--json``, an error is JSON on standard output, too; the exit code stays 2."""
+    try:
+        yield
+    except CraniumError as error:
+        if not wanted:
+            raise
+        told = {
+            "type": type(error).__name__,
+            "message": error.message,
+            "place": place_as_data(error.place),
+            "fix": error.fix,
+        }
+        typer.echo(json.dumps({"error": told}, ensure_ascii=False))
+        raise typer.Exit(BAD_INPUT) from None
 
 
 @contextmanager

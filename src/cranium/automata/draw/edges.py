@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.reward import Reward, RewardFunction
+from cranium.automata.reward import Reward, RewardFunction, format_number
 from cranium.automata.transition import Transition
 from cranium.errors import DrawingError, shorten
 
@@ -191,9 +191,7 @@ def format_reward(reward: Reward) -> str:
         # Only names in files are checked; that of a Python function can be anything.
         shown = "".join(c if c.isprintable() else " " for c in reward.name)
         return shown.strip() or "?"
-    short = f"{reward:g}"
-    exact = short if float(short) == reward else repr(reward)
-    return exact.replace("-", "−")
+    return format_number(reward).replace("-", "−")
 
 
 def escape_latex(text: str) -> str:

@@ -55,7 +55,9 @@ def render_with_dot(machine: CountingRewardAutomaton, form: str) -> bytes:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
-        raise DrawingError(f"dot did not draw: {problem}", fix="use engine='matplotlib'") from None
+        raise DrawingError(
+            f"dot did not draw: {problem}", fix="write a .dot file, and try its other programs"
+        ) from None
     if done.returncode or not done.stdout:
         said = done.stderr.decode(errors="replace").strip()
         raise DrawingError(

@@ -20,9 +20,7 @@ from cranium.errors import DrawingError
 
 __all__ = ["Cell", "Grid", "Size", "build_grid"]
 
-FOR_LARGE_MACHINES = (
-    "write it with to_dot and draw that with a program for large graphs, such as Graphviz's sfdp"
-)
+FOR_LARGE_MACHINES = "write it as text for another program: draw(machine, 'machine.dot')"
 SWEEPS = 24
 MAX_CELLS = 5000
 """A picture with more places than this would take minutes and could not be read."""
