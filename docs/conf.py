@@ -19,5 +19,5 @@ html_title = "Cranium"
 html_extra_path = ["automaton.schema.json"]
 exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "signature"
 nitpicky = False

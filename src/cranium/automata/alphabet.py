@@ -87,8 +87,8 @@ class Alphabet:
             cranium.errors.LabelError: no such proposition in a label: 'C'
               fix: known: A, B
         """
-        if isinstance(names, SupportsIndex):
-            bits = operator.index(names)
+        if hasattr(names, "__index__"):
+            bits = operator.index(names)  # type: ignore[arg-type]
             if 0 <= bits < 1 << len(self.propositions):
                 return bits
             raise LabelError(

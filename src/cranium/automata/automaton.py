@@ -109,7 +109,7 @@ class CountingRewardAutomaton(CounterProgram):
     accepting: tuple[str, ...]
     otherwise: str
     start: Configuration
-    """The configuration in which a run begins: silent transitions at reset are already taken."""
+    """The configuration in which a run begins, after any silent transitions at reset."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class CountingRewardAutomaton(CounterProgram):
 
     @property
     def is_constant(self) -> bool:
-        """Whether every reward is a number: whether this is a CCRA (Definition 1.2).
+        """Whether every reward is a number, which makes this a CCRA (Definition 1.2).
 
         Example:
             >>> import cranium
@@ -393,7 +393,7 @@ class CountingRewardAutomaton(CounterProgram):
                 fix="begin a new run at machine.start",
             )
         zeros = zero_test(configuration.counters)
-        if self.select(configuration.state, zeros)[0] is not None:
+        if configuration.state in self._silent and self.select(configuration.state, zeros)[0]:
             raise UnsettledError(
                 f"the machine never rests in {configuration}: a silent transition is enabled",
                 fix="step from a configuration that a step ended in",

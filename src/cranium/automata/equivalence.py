@@ -62,7 +62,7 @@ def equivalent(
     Example:
         >>> import cranium
         >>> machine = cranium.library.load("anbcn")
-        >>> bool(equivalent(machine, machine.__class__(**machine._definition()), bound=100))
+        >>> bool(equivalent(machine, cranium.loads(cranium.dumps(machine)), bound=100))
         True
         >>> difference = equivalent(machine, cranium.unroll(machine, counter_limit=1))
         >>> difference.word, difference.reason

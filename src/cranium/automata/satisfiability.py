@@ -59,15 +59,21 @@ def _clash(formulas: tuple[Formula, ...]) -> bool:
 
     Most guards that exclude each other do so plainly, and a solver need not be asked.
     """
+    needs = [_literals(formula) for formula in formulas]
+    return any(not true.isdisjoint(false) for true, _ in needs for _, false in needs)
+
+
+@lru_cache(maxsize=1 << 16)
+def _literals(formula: Formula) -> tuple[frozenset[str], frozenset[str]]:
+    """The propositions that a formula needs to be true, and those that it needs to be false."""
     true: set[str] = set()
     false: set[str] = set()
-    for formula in formulas:
-        for part in formula.operands if isinstance(formula, And) else (formula,):
-            if isinstance(part, Proposition):
-                true.add(part.name)
-            elif isinstance(part, Not) and isinstance(part.operands[0], Proposition):
-                false.add(part.operands[0].name)
-    return not true.isdisjoint(false)
+    for part in formula.operands if isinstance(formula, And) else (formula,):
+        if isinstance(part, Proposition):
+            true.add(part.name)
+        elif isinstance(part, Not) and isinstance(part.operands[0], Proposition):
+            false.add(part.operands[0].name)
+    return frozenset(true), frozenset(false)
 
 
 def _without_the_needless(chosen: set[str], formulas: tuple[Formula, ...]) -> set[str]:
