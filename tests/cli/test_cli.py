@@ -356,6 +356,7 @@ def test_what_fires_at_reset_is_shown(run, write):
 )
 def test_streams_that_are_closed_or_full(redirection, code):
     command = f"{sys.executable} -m cranium check library:anbcn {redirection}"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=env)
     assert "Traceback" not in done.stderr
     assert done.returncode == code

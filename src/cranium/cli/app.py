@@ -75,9 +75,14 @@ def main() -> None:
     """Run the program."""
     _prepare_streams()
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except OSError as problem:  # the disk is full, say
         complain(f"cannot write the output: {problem.strerror or problem}")
+        # Python would try to write the rest once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BAD_INPUT)
 
 
