@@ -9,10 +9,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/.core  ## load the paper's running example, check it, run a word through it, draw it
+demo: $(VENV)/.core  ## compile the paper's running example, check it, run a word through it, draw it
+	@mkdir -p out
+	@$(BIN)/cranium compile "A^N B C^N" -o out/anbcn.yaml
 	@$(BIN)/cranium check library:anbcn
 	@$(BIN)/cranium run library:anbcn "A A B C C"
-	@mkdir -p out
 	@$(BIN)/cranium draw library:anbcn -o out/anbcn.png
 
 test: $(VENV)/.dev  ## all tests

@@ -1,6 +1,6 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
-from cranium import errors
+from cranium import errors, languages
 from cranium.automata import library
 from cranium.automata.alphabet import Alphabet
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -19,6 +19,7 @@ from cranium.automata.schema import automaton_schema
 from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import CraniumError
+from cranium.languages import compile_language
 
 __version__ = "0.1.0"
 
@@ -42,10 +43,12 @@ __all__ = [
     "as_cra",
     "automaton_schema",
     "check",
+    "compile_language",
     "draw",
     "dumps",
     "equivalent",
     "errors",
+    "languages",
     "library",
     "load",
     "loads",

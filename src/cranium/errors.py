@@ -19,9 +19,11 @@
     │   └── LabelError                  a label that is not one
     ├── TextError                       text that could not be parsed
     │   ├── FormulaSyntaxError
+    │   ├── LanguageSyntaxError
     │   ├── WordSyntaxError
     │   └── FileFormatError             a file with the wrong structure, or one too hostile to read
     ├── InvalidArgumentError            a bound, limit or option that makes no sense
+    ├── LanguageError                   a language that no deterministic counter machine can follow
     ├── ConversionError                 a conversion that has no answer for this machine
     ├── DrawingError                    a picture that could not be made
     └── FileAccessError                 a file that could not be read or written
@@ -51,6 +53,8 @@ __all__ = [
     "InvalidArgumentError",
     "InvalidNameError",
     "LabelError",
+    "LanguageError",
+    "LanguageSyntaxError",
     "NoTransitionError",
     "NondeterminismError",
     "Place",
@@ -261,6 +265,10 @@ class FormulaSyntaxError(TextError):
     """A guard that is not a formula."""
 
 
+class LanguageSyntaxError(TextError):
+    """A task that is not written in the task language."""
+
+
 class WordSyntaxError(TextError):
     """A word that is not a sequence of labels."""
 
@@ -271,6 +279,16 @@ class FileFormatError(TextError):
 
 class InvalidArgumentError(CraniumError, ValueError):
     """A bound, limit or option that makes no sense."""
+
+
+class LanguageError(CraniumError, ValueError):
+    """A language that no deterministic counter machine of ours can follow.
+
+    Attributes:
+        words: Two words of the language that clash, if they were found.
+    """
+
+    words: tuple[tuple[str, ...], ...] = ()
 
 
 class ConversionError(CraniumError, ValueError):

@@ -360,3 +360,42 @@ def test_streams_that_are_closed_or_full(redirection, code):
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=env)
     assert "Traceback" not in done.stderr
     assert done.returncode == code
+
+
+def test_compile_says_what_it_made(run, tmp_path):
+    shown = run("compile", "A^N B C^N never D", "-o", "task.yaml", "--draw", "task.svg")
+    assert "counted with 1 counter" in shown
+    assert "2 states, 2 terminal, 7 transitions" in shown
+    assert "C as many times as A; D must never happen" in shown
+    assert "A B C   A A B C C" in shown
+    assert "rejects   B C" in shown
+    assert cranium.load(tmp_path / "task.yaml") == cranium.compile_language("A^N B C^N never D")
+    assert (tmp_path / "task.svg").exists()
+
+
+def test_compile_refuses_with_the_words_that_clash(run):
+    shown = run("compile", "A^N A^M B^N", code=BAD)
+    assert "'A A B' and 'A A A B B' are both in the language" in shown
+    shown = run("compile", "A^N ) B", code=BAD)
+    assert "      ^" in shown
+    run("compile", "A B", "-o", "task.xyz", code=BAD)
+    assert "A   " in run("compile", "A+", "--first")
+
+
+def test_whatever_takes_a_file_takes_a_language(run, tmp_path):
+    task = ["--language", "A^N B C^N"]
+    assert "no findings" in run("check", *task)
+    assert "accepted" in run("run", *task, "A B C")
+    run("run", "-l", "A^N B C^N", "A B", code=NOT_GOOD)
+    run("draw", *task, "-o", "m.svg")
+    run("unroll", *task, "--limit", 3, "-o", "m.json")
+    run("convert", *task, "-o", "m.yaml")
+    run("equivalent", "m.yaml", "-l", "A^N B C^N", "--bound", 50)
+    assert "no difference" in run("equivalent", "library:anbcn", *task, "--bound", 50)
+    for command in (
+        ["check"],
+        ["check", "library:anbcn", *task],
+        ["run", "A"],
+        ["convert", "-o", "m.yaml"],
+    ):
+        run(*command, code=BAD)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import cranium
 from cranium.automata.alphabet import parse_word
 from cranium.errors import CraniumError
+from cranium.languages import parse_language
 
 TORO_ICARTE = """0 # initial state
 [2] # terminal state
@@ -46,8 +47,16 @@ FORMS = {
     "toro-icarte": (TORO_ICARTE, lambda text: cranium.loads(text, form="toro-icarte")),
     "formula": ("!(A & B) | C and not (D or true)", cranium.parse_formula),
     "word": ("A {B, C} {} D", parse_word),
+    "language": ("(A^N B)^2 C^(N+1) | D{2,3}* where N >= 0 never E", parse_language),
 }
-MUTATIONS = {"yaml": 6000, "json": 5000, "toro-icarte": 3500, "formula": 3500, "word": 3500}
+MUTATIONS = {
+    "yaml": 6000,
+    "json": 5000,
+    "toro-icarte": 3500,
+    "formula": 3500,
+    "word": 3500,
+    "language": 3000,
+}
 
 
 def mutated(seed: str, rng: random.Random) -> str:

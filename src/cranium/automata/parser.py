@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NoReturn
 
@@ -11,7 +11,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from cranium.automata.formula import FALSE, TRUE, And, Formula, Not, Or, Proposition
 from cranium.errors import FormulaSyntaxError, shorten
 
-__all__ = ["parse_formula"]
+__all__ = ["explain", "parse_formula"]
 
 MAX_TEXT = 100_000
 MAX_DEPTH = 100
@@ -110,16 +110,28 @@ def _parse(text: str) -> Formula:
 
 
 def _refuse(problem: UnexpectedInput, text: str) -> NoReturn:
+    said, offset = explain(problem, text, _EXPECTED)
+    raise FormulaSyntaxError.pointing(f"a formula expects {said}", text, offset) from None
+
+
+def explain(problem: UnexpectedInput, text: str, names: Mapping[str, str]) -> tuple[str, int]:
+    """What a parser of Lark's wanted and what it found, in words, and where.
+
+    Example:
+        >>> from lark import Lark, UnexpectedInput
+        >>> try:
+        ...     Lark('start: "a" "b"', parser="lalr").parse("ac")
+        ... except UnexpectedInput as problem:
+        ...     explain(problem, "ac", {"B": "a b"})
+        ("a b here, not 'c'", 1)
+    """
     if isinstance(problem, UnexpectedToken):
-        names, found = problem.accepts or problem.expected, str(problem.token)
+        wanted, found = problem.accepts or problem.expected, str(problem.token)
         at_end = problem.token.type == "$END"
     else:
         assert isinstance(problem, UnexpectedCharacters)
-        names, found, at_end = problem.allowed or set(), text[problem.pos_in_stream or 0], False
-    offset = len(text) if at_end else problem.pos_in_stream or 0
-    wanted = [said for name, said in _EXPECTED.items() if name in names]
-    choice = " or ".join(filter(None, [", ".join(wanted[:-1]), *wanted[-1:]]))
+        wanted, found, at_end = problem.allowed or set(), text[problem.pos_in_stream or 0], False
+    said = [words for name, words in names.items() if name in wanted]
+    choice = " or ".join(filter(None, [", ".join(said[:-1]), *said[-1:]]))
     what = "but the text ends" if at_end else f"not {shorten(found)}"
-    raise FormulaSyntaxError.pointing(
-        f"a formula expects {choice} here, {what}", text, offset
-    ) from None
+    return f"{choice} here, {what}", len(text) if at_end else problem.pos_in_stream or 0

@@ -1,4 +1,4 @@
-"""The command line: ``cranium check | draw | run | unroll | convert | equivalent | library``."""
+"""The command line: one module for each group of commands."""
 
 from cranium.cli.app import app, main
 

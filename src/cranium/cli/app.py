@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cranium import __version__
-from cranium.cli import machines
+from cranium.cli import machines, tasks
 from cranium.cli.output import BAD_INPUT, complain
 from cranium.errors import CraniumError
 
@@ -68,6 +68,7 @@ def _options(
     pass
 
 
+tasks.register(app)
 machines.register(app)
 
 

@@ -27,7 +27,14 @@ NOT_GOOD = 1
 MAX_FIRED_SHOWN = 4
 MAX_OF_A_KIND = 10
 
-Machine = Annotated[str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")]
+Machine = Annotated[
+    str | None,
+    typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.", show_default=False),
+]
+Task = Annotated[
+    str | None,
+    typer.Option("--language", "-l", metavar="TEXT", help="The task as a language, not a file."),
+]
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -58,6 +65,13 @@ class _AnyReward(Mapping[str, Any]):
         return 0
 
 
+def _machine(file: str | None, language: str | None) -> cranium.CountingRewardAutomaton:
+    """The machine of a file, or of a language: one of them must be given."""
+    if (file is None) == (language is None):
+        raise typer.BadParameter("give a FILE or --language TEXT, one of them")
+    return _load(str(file)) if language is None else cranium.compile_language(language)
+
+
 def _load(source: str) -> cranium.CountingRewardAutomaton:
     if source.startswith("library:"):
         return library.load(source.removeprefix("library:"))
@@ -79,7 +93,8 @@ def _number(count: int, what: str) -> str:
 
 
 def check(
-    file: Machine,
+    file: Machine = None,
+    language: Task = None,
     bound: Annotated[
         int,
         typer.Option(
@@ -95,7 +110,7 @@ def check(
     never tested, …) are exit code 1; mere remarks (info) are not.
     """
     with errors_as_json(as_json):
-        machine = _load(file)
+        machine = _machine(file, language)
         with working("exploring"):
             findings = cranium.check(machine, bound=bound)
     if as_json:
@@ -132,11 +147,18 @@ def _finding(finding: cranium.Finding) -> dict[str, Any]:
 
 
 def run(
-    file: Machine,
-    word: Annotated[
-        str,
-        typer.Argument(metavar="WORD", help="Labels: 'A A B', {A,B} for two at once, {} for none."),
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")
     ],
+    word: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="WORD",
+            help="Labels: 'A A B', {A,B} for two at once, {} for none.",
+            show_default=False,
+        ),
+    ] = None,
+    language: Task = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a word through a machine, step by step.
@@ -145,10 +167,13 @@ def run(
     stops with an error on the way. For example: cranium run library:anbcn "A A {} B C C"
     """
     stopped: RunError | None = None
+    source, text = (None, file) if language is not None and word is None else (file, word)
+    if text is None:
+        raise typer.BadParameter("give a WORD, such as 'A A B C C'")
     with errors_as_json(as_json):
-        machine = _load(file)
+        machine = _machine(source, language)
         try:
-            trace = machine.run(word)
+            trace = machine.run(text)
         except RunError as problem:
             if problem.trace is None:
                 raise
@@ -252,8 +277,9 @@ def _configuration(
 
 
 def draw(
-    file: Machine,
     out: Out,
+    file: Machine = None,
+    language: Task = None,
     engine: Annotated[
         Literal["matplotlib", "graphviz"],
         typer.Option(help="Who makes SVG and PNG; graphviz needs its program dot."),
@@ -263,16 +289,17 @@ def draw(
 
     For example: cranium draw library:office -o office.svg
     """
-    machine = _load(file)
+    machine = _machine(file, language)
     with working("drawing"):
         cranium.draw(machine, out, engine=engine)
     say(f"wrote {out}")
 
 
 def unroll(
-    file: Machine,
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The largest counter value.")],
     out: Out,
+    file: Machine = None,
+    language: Task = None,
     smallest: Annotated[
         bool, typer.Option("--minimise", help="Merge the states that no word can tell apart.")
     ] = False,
@@ -283,7 +310,7 @@ def unroll(
     cranium unroll library:office --limit 10 -o ten.yaml
     """
     check_ending(out)
-    machine = _load(file)
+    machine = _machine(file, language)
     with working("unrolling"):
         unrolled = cranium.unroll(machine, counter_limit=limit)
         if smallest:
@@ -294,25 +321,31 @@ def unroll(
     say(f"wrote {out}")
 
 
-def convert(file: Machine, out: Out) -> None:
+def convert(out: Out, file: Machine = None, language: Task = None) -> None:
     """Convert a machine to .yaml, .json, or .hoa (without counters), by the name of OUT.
 
     Reads .yaml, .json and the .txt reward machines of Toro Icarte et al. Pictures: `cranium draw`.
     """
     check_ending(out)
-    cranium.save(_load(file), out)
+    cranium.save(_machine(file, language), out)
     say(f"wrote {out}")
 
 
 def equivalent(
-    first: Machine,
-    second: Annotated[str, typer.Argument(metavar="OTHER", help="The machine to compare with.")],
+    first: Annotated[
+        str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")
+    ],
+    second: Annotated[
+        str | None,
+        typer.Argument(metavar="OTHER", help="The machine to compare with.", show_default=False),
+    ] = None,
+    language: Task = None,
     bound: Annotated[
         int, typer.Option(min=1, help="How many pairs of configurations to compare at most.")
     ] = 10_000,
 ) -> None:
     """Compare two machines: do they reward alike on every word? If not, show a shortest word."""
-    one, other = _load(first), _load(second)
+    one, other = _load(first), _machine(second, language)
     with working("comparing"):
         answer = cranium.equivalent(one, other, bound=bound)
     if answer:

@@ -1,0 +1,28 @@
+"""Tasks as formal languages: write ``A^N B C^N``, get a machine that accepts exactly that."""
+
+from cranium.languages.compile import compile_language, language_class
+from cranium.languages.describe import describe
+from cranium.languages.examples import EXAMPLES
+from cranium.languages.membership import (
+    accepts_labels,
+    is_member,
+    near_misses,
+    shortest_words,
+    words,
+)
+from cranium.languages.parser import parse_language
+from cranium.languages.syntax import Language
+
+__all__ = [
+    "EXAMPLES",
+    "Language",
+    "accepts_labels",
+    "compile_language",
+    "describe",
+    "is_member",
+    "language_class",
+    "near_misses",
+    "parse_language",
+    "shortest_words",
+    "words",
+]

@@ -1,0 +1,119 @@
+"""Languages become machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice, product
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.errors import LanguageError
+from cranium.languages.determinise import AmbiguityError, Machine, determinise
+from cranium.languages.emit import emit
+from cranium.languages.network import Network, When, build_network
+from cranium.languages.parser import parse_language
+from cranium.languages.plan import Plan, make_plan
+from cranium.languages.sharing import never_together
+from cranium.languages.smallest import leave_out_the_impossible, merge_equal_states
+from cranium.languages.syntax import Counted, Counter, Language, walk
+
+__all__ = ["compile_language", "language_class"]
+
+MAX_MODES = 64
+
+
+def compile_language(
+    language: str | Language,
+    *,
+    first: bool = False,
+    reward: float = 1.0,
+    failure_reward: float = 0.0,
+    name: str = "",
+) -> CountingRewardAutomaton:
+    """Make the machine that accepts exactly the words of a language.
+
+    Labels without any letter of the language leave the machine alone; a label with two or more, a
+    letter that no word allows here, and a forbidden event fail.
+
+    Args:
+        language: The task, as text or parsed.
+        first: Reward the first completion. Otherwise a language in which a complete word can go on
+            is refused, because its end could not be seen when it happens.
+        reward: What is paid for completing the task.
+        failure_reward: What is paid for failing.
+        name: What the machine is called; the text of the language, if it is left out.
+
+    Example:
+        >>> machine = compile_language("A^N B C^N")
+        >>> machine.size.states, machine.num_counters
+        (2, 1)
+        >>> machine.run("A A B C C").accepted
+        True
+        >>> compile_language("A^N A^M B^N")
+        Traceback (most recent call last):
+        cranium.errors.LanguageError: after A A the exponent N could have been counted in two ways,
+        and one counter cannot hold both: 'A A B' and 'A A A B B' are both in the language
+          fix: put an event between the parts that begin alike
+    """
+    task = parse_language(language) if isinstance(language, str) else language
+    plan = make_plan(task)
+    machine, counters = _smallest(plan, first)
+    return emit(
+        task,
+        machine,
+        counters,
+        reward=reward,
+        failure_reward=failure_reward,
+        name=name or str(task)[:200],
+    )
+
+
+def language_class(machine: CountingRewardAutomaton) -> str:
+    """What kind of language a compiled machine accepts.
+
+    Example:
+        >>> language_class(compile_language("A B")), language_class(compile_language("A^N B^N"))
+        ('regular', 'counted with 1 counter')
+    """
+    k = machine.num_counters
+    return f"counted with {k} counter{'s' if k > 1 else ''}" if k else "regular"
+
+
+def _smallest(plan: Plan, first: bool) -> tuple[Machine, tuple[Counter, ...]]:
+    """The deterministic machine with as few counters as sharing gives."""
+    when, network, machine = _deterministic(plan, first)
+    rename: dict[Counter, Counter] = {}
+    counters = list(plan.counters)
+    for counter in list(counters[1:]):
+        for other in counters[: counters.index(counter)]:
+            if not never_together(network, other, counter):
+                continue
+            trial = {**rename, counter: other}
+            try:
+                shared = build_network(plan.expression, when, trial)
+                machine = determinise(shared, first=first)
+            except LanguageError:
+                continue
+            rename, network = trial, shared
+            counters.remove(counter)
+            break
+    return leave_out_the_impossible(merge_equal_states(machine)), tuple(counters)
+
+
+def _deterministic(plan: Plan, first: bool) -> tuple[Mapping[int, When], Network, Machine]:
+    """Count every part with its last letter, or with its first where that is clearer."""
+    problem: AmbiguityError | None = None
+    for when in islice(_modes(plan), MAX_MODES):
+        network = build_network(plan.expression, when, {})
+        try:
+            return when, network, determinise(network, first=first)
+        except AmbiguityError as found:
+            problem = problem or found
+    assert problem is not None
+    raise problem.plain()
+
+
+def _modes(plan: Plan) -> Iterator[Mapping[int, When]]:
+    blocks = sum(isinstance(node, Counted) for node in walk(plan.expression))
+    choices: list[When] = ["last", "first"]
+    for choice in product(choices, repeat=blocks):
+        yield dict(enumerate(choice))

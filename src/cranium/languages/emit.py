@@ -1,0 +1,214 @@
+"""The deterministic machine as a counting reward automaton: guards, zero patterns, names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.formula import And, Formula, Not, Or, Proposition
+from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.transition import Transition
+from cranium.errors import LanguageError
+from cranium.languages.determinise import Machine, Move, Zeros
+from cranium.languages.syntax import Counter, Language
+
+__all__ = ["emit"]
+
+
+def emit(
+    language: Language,
+    machine: Machine,
+    counters: tuple[Counter, ...],
+    *,
+    reward: float,
+    failure_reward: float,
+    name: str,
+) -> CountingRewardAutomaton:
+    """Write the machine down as an automaton."""
+    return _Emission(language, machine, counters, reward, failure_reward).automaton(name)
+
+
+class _Emission:
+    def __init__(
+        self,
+        language: Language,
+        machine: Machine,
+        counters: tuple[Counter, ...],
+        reward: float,
+        failure_reward: float,
+    ) -> None:
+        self.letters = language.letters
+        bound = dict(language.bindings)
+        self.meaning = {x: bound.get(x, Proposition(x)) for x in self.letters}
+        self.machine = machine
+        self.counters = counters
+        self.reward = reward
+        self.failure_reward = failure_reward
+        ends = machine.accepts[0]
+        if _holds_at_zero(ends):
+            raise LanguageError(
+                "the task is complete before anything happens: the empty word is in the language",
+                fix="ask for at least one event",
+            )
+        self.always = [found == machine.possible[s] for s, found in enumerate(machine.accepts)]
+        self.names = self._name_states()
+
+    def automaton(self, name: str) -> CountingRewardAutomaton:
+        transitions: list[Transition] = []
+        for state in range(len(self.machine.moves)):
+            if not self.always[state]:
+                transitions += self._transitions(state)
+        names = sorted({p for f in self.meaning.values() for p in f.propositions})
+        order = [x for x in self.letters if x in names] + [
+            p for p in names if p not in self.letters
+        ]
+        fails = any(t.target == "failed" for t in transitions)
+        definition = {
+            "name": name,
+            "propositions": order,
+            "initial": self.names[0],
+            "states": [n for s, n in enumerate(self.names) if not self.always[s]],
+            "terminal": ["done", "failed"] if fails else ["done"],
+            "accepting": ["done"],
+            "transitions": transitions,
+        }
+        if not self.counters:
+            return RewardMachine(**definition)  # type: ignore[arg-type]
+        return CountingRewardAutomaton(**definition, counters=self._counter_names())  # type: ignore[arg-type]
+
+    def _transitions(self, state: int) -> list[Transition]:
+        """Silent success, then what each letter does, then what fails."""
+        machine, source = self.machine, self.names[state]
+        found = [
+            Transition(
+                source=source, target="done", silent=True, zero_pattern=pattern, reward=self.reward
+            )
+            for pattern in self._patterns(machine.accepts[state])
+        ]
+        groups: dict[tuple[str, tuple[tuple[Counter, int], ...], int], list[Zeros]] = {}
+        for move in machine.moves[state]:
+            key = (move.letter, tuple(sorted(move.changes)), move.target)
+            groups.setdefault(key, []).append(move.zeros)
+        reading = []
+        for (letter, changes, target), outcomes in groups.items():
+            ends = self.always[target]
+            change = tuple(dict(changes).get(c, 0) for c in self.counters)
+            reading += [
+                Transition(
+                    source=source,
+                    target="done" if ends else self.names[target],
+                    guard=self._only(letter),
+                    zero_pattern=pattern,
+                    change=change,
+                    reward=self.reward if ends else 0.0,
+                )
+                for pattern in self._patterns(outcomes)
+            ]
+        return [*reading, *self._failures(state), *found]
+
+    def _failures(self, state: int) -> list[Transition]:
+        machine = self.machine
+        groups: dict[frozenset[str], list[Zeros]] = {}
+        for zeros in sorted(machine.possible[state]):
+            if zeros not in machine.accepts[state]:
+                allowed = frozenset(m.letter for m in machine.moves[state] if m.zeros == zeros)
+                groups.setdefault(allowed, []).append(zeros)
+        found = []
+        for allowed, outcomes in groups.items():
+            guard = self._wrong(allowed)
+            if guard is not None:
+                found += [
+                    Transition(
+                        source=self.names[state],
+                        target="failed",
+                        guard=guard,
+                        zero_pattern=pattern,
+                        reward=self.failure_reward,
+                    )
+                    for pattern in self._patterns(outcomes)
+                ]
+        return found
+
+    # Guards
+
+    def _only(self, letter: str) -> Formula:
+        others = [Not(self.meaning[x]) for x in self.letters if x != letter]
+        return And(self.meaning[letter], *others) if others else self.meaning[letter]
+
+    def _wrong(self, allowed: frozenset[str]) -> Formula | None:
+        """Some letter, but not exactly one that is allowed."""
+        wrong: list[Formula] = [self.meaning[x] for x in self.letters if x not in allowed]
+        right = [self.meaning[x] for x in self.letters if x in allowed]
+        for index, one in enumerate(right[:-1]):
+            rest = right[index + 1 :]
+            wrong.append(And(one, Or(*rest) if len(rest) > 1 else rest[0]))
+        if not wrong:
+            return None
+        return wrong[0] if len(wrong) == 1 else Or(*wrong)
+
+    # Zero patterns
+
+    def _patterns(self, outcomes: Iterable[Zeros]) -> list[str]:
+        """As few zero patterns as merging pairs gives, for a set of outcomes of the tests."""
+        patterns = {
+            "".join(
+                "*" if c not in dict(zeros) else "1" if dict(zeros)[c] else "0"
+                for c in self.counters
+            )
+            for zeros in outcomes
+        }
+        merged = True
+        while merged:
+            merged = False
+            for one, other in product(sorted(patterns), repeat=2):
+                differ = [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
+                if len(differ) == 1 and "*" not in (one[differ[0]], other[differ[0]]):
+                    patterns -= {one, other}
+                    patterns.add(one[: differ[0]] + "*" + one[differ[0] + 1 :])
+                    merged = True
+                    break
+        return sorted(patterns, reverse=True)
+
+    # Names
+
+    def _counter_names(self) -> list[str]:
+        names: list[str] = []
+        for variable, _ in self.counters:
+            base = "".join(x if x.isalnum() else "_" for x in variable).lower()
+            name, number = base, 2
+            while name in names or name in self.letters:
+                name, number = f"{base}{number}", number + 1
+            names.append(name)
+        return names
+
+    def _name_states(self) -> list[str]:
+        """What is awaited: the letters that can come next."""
+        names: list[str] = []
+        taken: set[str] = {"done", "failed"}
+        for state, moves in enumerate(self.machine.moves):
+            if self.always[state]:
+                names.append("done")
+                continue
+            base = _listed(moves, self.letters)
+            name, number = base, 2
+            while name in taken:
+                name, number = f"{base} ({number})", number + 1
+            taken.add(name)
+            names.append(name)
+        return names
+
+
+def _listed(moves: Sequence[Move], letters: Sequence[str]) -> str:
+    awaited = [x for x in letters if any(m.letter == x for m in moves)]
+    if len(awaited) > 5:
+        awaited = [*awaited[:4], f"{len(awaited) - 4} others"]
+    return "await " + (
+        " or ".join([", ".join(awaited[:-1]), awaited[-1]])
+        if len(awaited) > 1
+        else (awaited or ["nothing"])[0]
+    )
+
+
+def _holds_at_zero(ends: Iterable[Zeros]) -> bool:
+    return any(not any(up for _, up in zeros) for zeros in ends)

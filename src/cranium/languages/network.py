@@ -1,0 +1,405 @@
+"""A plan as a nondeterministic machine with counters: places, and the steps between them.
+
+While it is built, an edge reads a letter, or lies *before* a letter (and may test counters), or
+lies *after* one (and changes counters). Put together, a step reads exactly one letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count, product
+from typing import Literal, NamedTuple
+
+from cranium.errors import LanguageError
+from cranium.languages.syntax import (
+    Both,
+    Choice,
+    Counted,
+    Counter,
+    Expression,
+    Letter,
+    Repeat,
+    Sequence,
+    Shuffle,
+)
+
+__all__ = ["Network", "Step", "build_network"]
+
+MAX_PLACES = 20_000
+
+Tests = Mapping[Counter, bool]
+"""Which counters must be above zero (True) or zero (False)."""
+Changes = Mapping[Counter, int]
+When = Literal["first", "last"]
+"""Whether a repetition is counted with its first letter or with its last."""
+
+
+class _Edge(NamedTuple):
+    kind: Literal["before", "letter", "after"]
+    target: int
+    letter: str = ""
+    tests: tuple[tuple[Counter, bool], ...] = ()
+    changes: tuple[tuple[Counter, int], ...] = ()
+
+
+class Step(NamedTuple):
+    """Reading one letter: under which tests, with which changes, to where."""
+
+    letter: str
+    tests: frozenset[tuple[Counter, bool]]
+    changes: frozenset[tuple[Counter, int]]
+    target: int
+
+
+@dataclass(slots=True)
+class Network:
+    """The nondeterministic machine.
+
+    Attributes:
+        start: The place where every word begins.
+        steps: The steps from each place; only places from which a word can end are kept.
+        accepting: The tests under which a word may end at a place, each a conjunction.
+        live: The counters whose value matters at a place.
+    """
+
+    start: int
+    steps: dict[int, list[Step]]
+    accepting: dict[int, list[frozenset[tuple[Counter, bool]]]]
+    live: dict[int, frozenset[Counter]] = field(default_factory=dict)
+
+
+def build_network(
+    plan: Expression, when: Mapping[int, When], rename: Mapping[Counter, Counter]
+) -> Network:
+    """Build the machine of a plan.
+
+    Args:
+        plan: The planned expression.
+        when: For each counted part, by its number in reading order, when it is counted; ``"last"``
+            unless it says otherwise.
+        rename: Counters that share another counter.
+
+    Example:
+        >>> from cranium.languages import parse_language
+        >>> from cranium.languages.plan import make_plan
+        >>> network = build_network(make_plan(parse_language("A B")).expression, {}, {})
+        >>> [step.letter for step in network.steps[network.start]]
+        ['A']
+    """
+    sketch = _Sketch(when, rename)
+    start = sketch.place()
+    end = sketch.build(plan, start)
+    return _joined(sketch, start, end)
+
+
+class _Sketch:
+    """Places and edges while they are being drawn."""
+
+    def __init__(self, when: Mapping[int, When], rename: Mapping[Counter, Counter]) -> None:
+        self.when = when
+        self.rename = rename
+        self.edges: dict[int, list[_Edge]] = {}
+        self.blocks = count()
+
+    def place(self) -> int:
+        if len(self.edges) >= MAX_PLACES:
+            raise LanguageError(
+                f"the language needs more than {MAX_PLACES:,} places",
+                fix="use smaller numbers, or fewer alternatives",
+            )
+        number = len(self.edges)
+        self.edges[number] = []
+        return number
+
+    def pass_to(self, source: int, target: int, tests: Tests | None = None) -> None:
+        self.edges[source].append(_Edge("before", target, tests=tuple((tests or {}).items())))
+
+    def build(self, node: Expression, start: int) -> int:
+        """Draw an expression from a place; the place where it ends."""
+        match node:
+            case Letter(name=name):
+                end = self.place()
+                self.edges[start].append(_Edge("letter", end, letter=name))
+                return end
+            case Sequence(parts=parts):
+                for part in parts:
+                    start = self.build(part, start)
+                return start
+            case Choice(parts=parts):
+                end = self.place()
+                for part in parts:
+                    inner = self.place()
+                    self.pass_to(start, inner)
+                    self.pass_to(self.build(part, inner), end)
+                return end
+            case Repeat():
+                return self._repeat(node, start)
+            case Counted():
+                return self._counted(node, start)
+            case Shuffle() | Both():
+                return self._side_by_side(node, start)
+        raise AssertionError(node)
+
+    def _repeat(self, node: Repeat, start: int) -> int:
+        for _ in range(node.low):
+            start = self.build(node.body, start)
+        end = self.place()
+        if node.high is None:
+            loop, inner = self.place(), self.place()
+            self.pass_to(start, loop)
+            self.pass_to(loop, inner)
+            self.pass_to(self.build(node.body, inner), loop)
+            self.pass_to(loop, end)
+            return end
+        self.pass_to(start, end)
+        for _ in range(node.high - node.low):
+            inner = self.place()
+            self.pass_to(start, inner)
+            start = self.build(node.body, inner)
+            self.pass_to(start, end)
+        return end
+
+    def _counted(self, node: Counted, start: int) -> int:
+        when = self.when.get(next(self.blocks), "last")
+        loop, end = self.place(), self.place()
+        taken = dict.fromkeys(map(self._name, node.take), True)
+        changes = {self._name(c): 1 for c in node.add} | {self._name(c): -1 for c in node.take}
+        leave: Tests = {}
+        if node.spare_first or (node.least and not node.add):
+            # No counter shows whether there was a first repetition, so it is drawn apart.
+            spared = {self._name(c) for c in node.spare_first}
+            once = self.place()
+            others = {c: m for c, m in changes.items() if c not in spared}
+            self._unit(node.unit, start, once, taken, others, when)
+            self.pass_to(once, loop)
+            if not node.least:
+                self.pass_to(start, end)
+        else:
+            self.pass_to(start, loop)
+            if node.exhaust:
+                leave = dict.fromkeys(taken, False)
+            elif node.least:
+                leave = {self._name(node.add[0]): True}
+        self._unit(node.unit, loop, loop, taken, changes, when)
+        self.pass_to(loop, end, leave)
+        return end
+
+    def _unit(
+        self, unit: Expression, source: int, target: int, tests: Tests, changes: Changes, when: When
+    ) -> None:
+        inner = self.place()
+        early = tuple(changes.items()) if when == "first" else ()
+        self.edges[source].append(_Edge("before", inner, "", tuple(tests.items()), early))
+        end = self.build(unit, inner)
+        if when == "first":
+            self.pass_to(end, target)
+        else:
+            self.edges[end].append(_Edge("after", target, "", (), tuple(changes.items())))
+
+    def _name(self, counter: Counter) -> Counter:
+        return self.rename.get(counter, counter)
+
+    # Two things at once
+
+    def _side_by_side(self, node: Shuffle | Both, start: int) -> int:
+        """Draw parts that go on at the same time, as the product of their machines."""
+        parts = []
+        for part in node.parts:
+            sketch = _Sketch(self.when, self.rename)
+            sketch.blocks = self.blocks
+            begin = sketch.place()
+            parts.append(_joined(sketch, begin, sketch.build(part, begin)))
+        move = _together if isinstance(node, Both) else _apart
+        first = tuple(part.start for part in parts)
+        known = {first: start}
+        queue = [first]
+        end = self.place()
+        while queue:
+            here = queue.pop()
+            for step, after in move(parts, here):
+                if after not in known:
+                    known[after] = self.place()
+                    queue.append(after)
+                self._draw_step(known[here], step, known[after])
+            for tests in _ends_together(parts, here):
+                self.edges[known[here]].append(_Edge("before", end, "", tuple(tests)))
+        return end
+
+    def _draw_step(self, source: int, step: Step, target: int) -> None:
+        inner = self.place()
+        self.edges[source].append(
+            _Edge("before", inner, "", tuple(step.tests), tuple(step.changes))
+        )
+        self.edges[inner].append(_Edge("letter", target, step.letter))
+
+
+Places = tuple[int, ...]
+
+
+def _apart(parts: list[Network], here: Places) -> Iterator[tuple[Step, Places]]:
+    """One part reads a letter, the others wait."""
+    for index, (part, place) in enumerate(zip(parts, here, strict=True)):
+        for step in part.steps[place]:
+            yield step, (*here[:index], step.target, *here[index + 1 :])
+
+
+def _together(parts: list[Network], here: Places) -> Iterator[tuple[Step, Places]]:
+    """All parts read the same letter."""
+    choices = [part.steps[place] for part, place in zip(parts, here, strict=True)]
+    for steps in product(*choices):
+        if len({step.letter for step in steps}) == 1:
+            tests = frozenset().union(*(step.tests for step in steps))
+            changes: dict[Counter, int] = {}
+            for step in steps:
+                changes = _sum(changes, step.changes)
+            if _consistent(tests):
+                joint = Step(steps[0].letter, tests, frozenset(changes.items()), 0)
+                yield joint, tuple(step.target for step in steps)
+
+
+def _ends_together(parts: list[Network], here: Places) -> Iterator[frozenset[tuple[Counter, bool]]]:
+    ways = [part.accepting[place] for part, place in zip(parts, here, strict=True)]
+    for tests in product(*ways):
+        joint: frozenset[tuple[Counter, bool]] = frozenset().union(*tests)
+        if _consistent(joint):
+            yield joint
+
+
+def _consistent(tests: frozenset[tuple[Counter, bool]]) -> bool:
+    return len({counter for counter, _ in tests}) == len(tests)
+
+
+# From edges to steps
+
+
+def _joined(sketch: _Sketch, start: int, end: int) -> Network:
+    steps: dict[int, list[Step]] = {}
+    accepting: dict[int, list[frozenset[tuple[Counter, bool]]]] = {}
+    queue = [start]
+    while queue:
+        place = queue.pop()
+        if place in steps:
+            continue
+        found = dict.fromkeys(_steps_from(sketch, place))
+        steps[place] = list(found)
+        accepting[place] = [
+            frozenset(tests.items()) for inner, tests, _ in _before(sketch, place) if inner == end
+        ]
+        queue += [step.target for step in found]
+    network = Network(start, steps, accepting)
+    _trim(network)
+    _find_live(network)
+    return network
+
+
+def _before(
+    sketch: _Sketch, place: int
+) -> Iterator[tuple[int, dict[Counter, bool], dict[Counter, int]]]:
+    """The places that are reached before a letter, with the tests and changes on the way."""
+    stack: list[tuple[int, dict[Counter, bool], dict[Counter, int]]] = [(place, {}, {})]
+    seen = set()
+    while stack:
+        here, tests, changes = stack.pop()
+        mark = (here, frozenset(tests.items()), frozenset(changes.items()))
+        if mark in seen:
+            continue
+        seen.add(mark)
+        yield here, tests, changes
+        for edge in sketch.edges[here]:
+            if edge.kind == "before" and all(tests.get(c, want) == want for c, want in edge.tests):
+                more = {**tests, **dict(edge.tests)}
+                stack.append((edge.target, more, _sum(changes, edge.changes)))
+
+
+def _steps_from(sketch: _Sketch, place: int) -> Iterator[Step]:
+    for here, tests, changes in _before(sketch, place):
+        for edge in sketch.edges[here]:
+            if edge.kind == "letter":
+                for target, later in _after(sketch, edge.target):
+                    total = _sum(changes, later.items())
+                    kept = frozenset((c, m) for c, m in total.items() if m)
+                    # What is taken with the last letter was there with the first: say so.
+                    needed = frozenset((c, True) for c, m in total.items() if m < 0)
+                    wanted = frozenset(tests.items()) | needed
+                    if _consistent(wanted):
+                        yield Step(edge.letter, wanted, kept, target)
+
+
+def _after(sketch: _Sketch, place: int) -> Iterator[tuple[int, dict[Counter, int]]]:
+    """The places where a letter leads, with the changes that are made after it.
+
+    A repetition that is complete is counted at once: the way on is behind the count.
+    """
+    stack: list[tuple[int, dict[Counter, int]]] = [(place, {})]
+    while stack:
+        here, changes = stack.pop()
+        goes_on = False
+        for inner in _plainly_reached(sketch, here):
+            edges = sketch.edges[inner]
+            goes_on = goes_on or not edges
+            for edge in edges:
+                if edge.kind == "after":
+                    stack.append((edge.target, _sum(changes, edge.changes)))
+                else:
+                    goes_on = goes_on or edge.kind == "letter" or bool(edge.tests or edge.changes)
+        if goes_on:
+            yield here, changes
+
+
+def _plainly_reached(sketch: _Sketch, place: int) -> set[int]:
+    """The places that are reached without a letter, a test or a change."""
+    found = {place}
+    stack = [place]
+    while stack:
+        for edge in sketch.edges[stack.pop()]:
+            plain = edge.kind == "before" and not edge.tests and not edge.changes
+            if plain and edge.target not in found:
+                found.add(edge.target)
+                stack.append(edge.target)
+    return found
+
+
+def _sum(changes: Mapping[Counter, int], more: object) -> dict[Counter, int]:
+    result = dict(changes)
+    for counter, step in more:  # type: ignore[attr-defined]
+        result[counter] = result.get(counter, 0) + step
+    return result
+
+
+def _trim(network: Network) -> None:
+    """Keep only the places from which, counters aside, a word can end."""
+    before: dict[int, set[int]] = {}
+    for place, steps in network.steps.items():
+        for step in steps:
+            before.setdefault(step.target, set()).add(place)
+    useful = {place for place, ways in network.accepting.items() if ways}
+    queue = list(useful)
+    while queue:
+        for place in before.get(queue.pop(), ()):
+            if place not in useful:
+                useful.add(place)
+                queue.append(place)
+    for place in list(network.steps):
+        kept = [s for s in network.steps[place] if s.target in useful]
+        network.steps[place] = kept
+        if place not in useful and place != network.start:
+            del network.steps[place], network.accepting[place]
+
+
+def _find_live(network: Network) -> None:
+    live = {
+        place: {
+            c for ways in (*network.accepting[place], *(s.tests for s in steps)) for c, _ in ways
+        }
+        for place, steps in network.steps.items()
+    }
+    changed = True
+    while changed:
+        changed = False
+        for place, steps in network.steps.items():
+            more = set().union(*(live[s.target] for s in steps)) - live[place] if steps else set()
+            if more:
+                live[place] |= more
+                changed = True
+    network.live = {place: frozenset(found) for place, found in live.items()}

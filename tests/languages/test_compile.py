@@ -1,0 +1,239 @@
+"""The languages of the paper and others: exact machines, small machines, honest refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from pyformlang.cfg import CFG
+
+import cranium
+from cranium import RewardMachine, compile_language
+from cranium.errors import InvalidNameError, LanguageError, RewardError
+from cranium.languages import EXAMPLES, is_member, language_class, parse_language, words
+
+
+def all_words(letters, length):
+    return (word for size in range(length + 1) for word in product(letters, repeat=size))
+
+
+def assert_exact(text, length, **more):
+    language = parse_language(text)
+    machine = compile_language(language, **more)
+    for word in all_words(language.letters, length):
+        assert machine.run(list(word)).accepted == is_member(language, word), word
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "states", "counters"),
+    [
+        ("counter-machine", 8, 2, 1),
+        ("running-example", 7, 2, 1),
+        ("letter", 6, 3, 1),
+        ("context-sensitive", 7, 3, 2),
+        ("natural-language", 5, 2, 0),
+        ("office", 4, 3, 2),
+    ],
+)
+def test_the_languages_of_the_paper(name, length, states, counters):
+    machine = assert_exact(EXAMPLES[name], length)
+    assert machine.size.states == states
+    assert machine.num_counters == counters
+    assert cranium.check(machine) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "shipped"),
+    [
+        ("A^N B C^N", "anbcn"),
+        ("A^N B C D^N", "anbcdn"),
+        ("mail^N empty coffee^N person^N never decoration", "office"),
+        ("(mail person)^1 never decoration", "mail-delivery"),
+    ],
+)
+def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
+    assert cranium.equivalent(compile_language(text), cranium.library.load(shipped), bound=500)
+
+
+@pytest.mark.parametrize(
+    ("text", "length", "counters"),
+    [
+        ("A^N B^M C^N D^M", 6, 2),
+        ("A^N B^N C^M D^M", 6, 1),  # one counter serves both, one after the other
+        ("A^N B^N | C^N D^N", 6, 1),
+        ("A^N B^N | A^M C^M", 7, 1),
+        ("A^N B^N | A^N C^2N", 7, 1),
+        ("A^N B^N E | A A C^N D^N E", 5, 2),  # here the two would have to differ
+        ("A^2N B^(N+1)", 8, 1),
+        ("A^(N-1) B^N", 8, 1),
+        ("A^N B^N where N > 2", 8, 1),
+        ("A^N B^N where N >= 0 finally C", 6, 1),
+        ("A^N B^N where N <= 3", 8, 0),  # finitely many words: regular
+        ("A^N B^M C^(N+M) D", 6, 2),
+        ("A^N B^M C where N > M", 7, 1),
+        ("A^N B^M C where N >= M", 7, 1),
+        ("A^N B^M C where N < M", 7, 1),
+        ("A^N B^M C where N <= M", 7, 1),
+        ("A^N B^M C where N == M", 7, 1),
+        ("(A B)^N (A C)^N", 7, 1),
+        ("(A B*)^N C^N", 6, 1),
+        ("A^N (B^N | C^N)", 7, 1),
+        ("(A^N | B^N) C^N", 7, 1),
+        ("A^N B^N && C", 6, 1),
+        ("(A^N && B^M) C^N D^M", 5, 2),
+        ("shuffle(A B, C)", 5, 0),
+        ("A^N B^N C^M & A^K B^L C^L", 4, 2),
+        ("(A|B)* C & (A|B)^3 C", 5, 0),
+        ("A{2,4} B? C", 6, 0),
+        ("(A|B)* C", 6, 0),
+        ("A+ B", 6, 0),
+        ("A^3", 5, 0),
+    ],
+)
+def test_languages_with_as_few_counters_as_they_need(text, length, counters):
+    machine = assert_exact(text, length)
+    assert machine.num_counters == counters
+    assert isinstance(machine, RewardMachine) == (counters == 0)
+
+
+def test_regular_languages_give_the_smallest_machine():
+    for text in (
+        "(A|B)* C",
+        "(A B | A C) D",
+        "A{2,4} B? C",
+        "(A && B C) D",
+        "A^N B^N where N <= 4",
+    ):
+        machine = compile_language(text)
+        assert cranium.minimise(machine).size.states == machine.size.states
+
+
+@pytest.mark.parametrize(
+    ("text", "grammar"),
+    [
+        ("A^N B^N", "S -> a S b | a b"),
+        ("A^N B C^N", "S -> a S c | a b c"),
+        ("A^N B C D^N", "S -> a S d | a b c d"),
+        ("A^2N B^N C", "S -> T c\nT -> a a T b | a a b"),
+        ("A^N B^N C^M D^M", "S -> P Q\nP -> a P b | a b\nQ -> c Q d | c d"),
+    ],
+)
+def test_context_free_languages_against_their_grammars(text, grammar):
+    cfg = CFG.from_text(grammar)
+    machine = compile_language(text)
+    letters = machine.propositions
+    for word in all_words(letters, 6 if len(letters) > 3 else 7):
+        expected = bool(word) and cfg.contains([letter.lower() for letter in word])
+        assert machine.run(list(word)).accepted == expected, word
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "clash"),
+    [
+        (
+            "A^N A^M B^N",
+            "the exponent N could have been counted in two ways",
+            ("A A B", "A A A B B"),
+        ),
+        ("A*", "may be complete and yet go on", ("", "A")),
+        ("A B?", "may be complete and yet go on", ("A", "A B")),
+        ("A^N B^M", "may be complete and yet go on", ("A B", "A B B")),
+        ("A^N B^N where N >= 0", "may be complete and yet go on", ("", "A B")),
+    ],
+)
+def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reason, clash):
+    with pytest.raises(LanguageError, match=reason) as caught:
+        compile_language(text)
+    assert tuple(" ".join(word) for word in caught.value.words) == clash
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("(A^N B)*", "occurs in a part that is itself repeated"),
+        ("(A^N B)^M C", "occurs in a part that is itself raised to M"),
+        ("(A^N)? B^N", "counted on some ways to here and not on others"),
+        ("A^N && B^N", "neither comes first"),
+        ("(A?)^N B^N", "may be empty"),
+        ("A^0", "the empty word is in the language"),
+        ("A^N B^N where N <= 100000 never C", "more than 1,000|at most 10,000"),
+        ("(A|B)* A (A|B)^20 C", "more than 5,000 states"),
+        ("A^N B^M C where N > M, M <= 2, N <= 1", "no values of the exponents"),
+    ],
+)
+def test_other_refusals_say_why(text, reason):
+    with pytest.raises(cranium.CraniumError, match=reason):
+        compile_language(text)
+
+
+def test_the_first_completion_can_be_rewarded():
+    machine = compile_language("A+ B?", first=True)
+    assert machine.run("A").accepted
+    assert not machine.run("A B").accepted
+    assert machine.run("A B").unread == 1
+
+
+def test_blanks_leave_the_machine_alone_and_wrong_or_joint_letters_fail():
+    machine = compile_language("A^N B C^N never D")
+    assert machine.run("{} A {} A B {} C {} C").accepted
+    for word in ("{A,B}", "A D", "A {C,D}", "A B {B,C}", "C", "B"):
+        assert machine.run(word).configurations[-1].state == "failed", word
+
+
+def test_letters_can_stand_for_formulas():
+    machine = compile_language("coffee^N office^N with coffee = C & !D, office = O")
+    assert set(machine.propositions) == {"C", "D", "O"}
+    assert machine.run("C C O O").accepted
+    assert machine.run("C {C,D} O").accepted, "spoiled coffee is no coffee"
+    assert not machine.run("C C O").accepted
+
+
+def test_rewards_and_names():
+    machine = compile_language("A B", reward=10, failure_reward=-1, name="task")
+    assert machine.run("A B").total_reward == 10
+    assert machine.run("B").total_reward == -1
+    assert machine.name == "task"
+    assert machine.initial == "await A"
+    assert compile_language("A (B | C)").states == ("await A", "await B or C")
+    with pytest.raises(RewardError):
+        compile_language("A", reward=float("nan"))
+    with pytest.raises(InvalidNameError):
+        compile_language("A", name="a\nb")
+
+
+def test_the_class_is_reported():
+    classes = [language_class(compile_language(t)) for t in ("A", "A^N B^N", "A^N B^N C^N")]
+    assert classes == ["regular", "counted with 1 counter", "counted with 2 counters"]
+
+
+def test_fifty_letters_and_twenty_blocks():
+    letters = [f"letter{i}" for i in range(50)]
+    blocks = [
+        f"({letters[2 * i]} | {letters[2 * i + 1]}+ {letters[40 + i % 10]})" for i in range(20)
+    ]
+    machine = compile_language(" ".join(blocks))
+    assert machine.num_counters == 0
+    assert len(machine.propositions) == 50
+    counted = " ".join(f"{letters[i]}^N{i // 2}" for i in range(20))
+    assert compile_language(counted).num_counters == 1
+    either = "(" + " | ".join(letters[:49]) + ")* " + letters[49]
+    assert compile_language(either).size.states == 1
+
+
+def test_a_machine_from_a_language_can_be_saved_and_drawn(tmp_path):
+    for text in EXAMPLES.values():
+        machine = compile_language(text)
+        cranium.save(machine, tmp_path / "m.yaml")
+        assert cranium.load(tmp_path / "m.yaml") == machine
+        cranium.draw(machine, tmp_path / "m.svg")
+
+
+def test_every_enumerated_word_of_every_example_is_accepted():
+    for text in EXAMPLES.values():
+        language = parse_language(text)
+        machine = compile_language(language)
+        found = list(words(language, 12))
+        assert found
+        assert all(machine.run(list(word)).accepted for word in found)

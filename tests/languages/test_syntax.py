@@ -1,0 +1,127 @@
+"""The task language: what is read, what is refused and where, and what it says in English."""
+
+from __future__ import annotations
+
+import pytest
+
+from cranium.errors import LanguageSyntaxError
+from cranium.languages import describe, near_misses, parse_language, shortest_words, words
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A^N B C^N",
+        "A^2N B^(N + 1) where N >= 0, N <= 5",
+        "(mail coffee?)^N office^N never decoration, wall",
+        "A^N B^M C^(2N + M - 1) where N > M",
+        "(A && B{2,3}) C+ D* E{2,} F^3",
+        "A | B C | (D | E) F",
+        "(A | B)* C & (A | B)^3 C",
+        "coffee office with coffee = C & !D, office = (O | P) & !Q",
+    ],
+)
+def test_what_is_printed_is_what_was_read(text):
+    language = parse_language(text)
+    assert str(language) == text
+    assert parse_language(str(language)) == language
+
+
+def test_spellings():
+    assert parse_language("A^(2*N)") == parse_language("A^2N")
+    assert parse_language("A^(1+N)") == parse_language("A^(N + 1)")
+    assert parse_language("shuffle(A, B, C)") == parse_language("A && B && C")
+    assert parse_language("A^N where 0 <= N and N ≤ 5") == parse_language(
+        "A^N where N >= 0, N <= 5"
+    )
+    assert parse_language("A B # a comment\n  C") == parse_language("A B C")
+    assert parse_language("A finally B") == parse_language("A B")
+    assert parse_language("A^2 N").letters == ("A", "N"), "a space ends an exponent"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("", 1, "a task expects a letter or '(' here, but the text ends"),
+        ("A ) B", 3, "not ')'"),
+        ("A^", 3, "but the text ends"),
+        ("A^N A^(N+", 10, "but the text ends"),
+        ("A & & B", 5, "a letter or '('"),
+        ("A % B", 3, "not '%'"),
+        ("A{5,2}", 3, "from 5 to 2 times is never"),
+        ("A^99999", 3, "a number is at most 10,000"),
+        ("A^(N-M)", 3, "added, not taken away"),
+        ("A never A", 9, "'A' must never happen, but the task needs it"),
+        ("A^N where M > 1", 11, "no exponent is called 'M'"),
+        ("A where 1 > 2", 9, "a comparison has a variable"),
+        ("A^N B^N where N < 0", 15, "there is none"),
+        ("A^N N", 5, "'N' is a letter and an exponent"),
+        ("A with B = C", 8, "no letter of the task"),
+        ("A with A = B, A = C", 15, "bound twice"),
+        ("A B with A = C &", 17, "but the text ends"),
+        ("where^2", 1, "word of the language"),
+        ("true", 1, "word of the language"),
+        ("A && B A", 1, "share no letters"),
+        ("A B finally A", 13, "happens before the end, too"),
+        ("A\nB )", 3, "not ')'"),
+    ],
+)
+def test_errors_point_at_the_place_and_say_what_was_expected(text, column, message):
+    with pytest.raises(LanguageSyntaxError) as caught:
+        parse_language(text)
+    assert message in caught.value.message
+    assert caught.value.place.column == column
+    assert "^" in caught.value.excerpt
+
+
+@pytest.mark.parametrize(
+    "text", [None, 3, "x" * 30_000, "(" * 5000 + "A" + ")" * 5000, "((A)+)*" * 3000]
+)
+def test_absurd_input_is_refused(text):
+    with pytest.raises(LanguageSyntaxError):
+        parse_language(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        (
+            "A^N B C^N never D",
+            "read A one or more times, then B once, then C as many times as A; D must never happen",
+        ),
+        ("(M P)^1 never D", "read (M once, then P once) once; D must never happen"),
+        (
+            "A^N B^N where N >= 0 finally C",
+            "read A any number of times, then B as many times as A, then C once",
+        ),
+        ("A^N B^2N where N <= 5", "read A 1 to 5 times, then B twice as many times as A"),
+        (
+            "A^N B^M C where N > M",
+            "read A one or more times (that is N), then B one or more times (that is M), then C once; N is more than M",
+        ),
+        (
+            "A? (B | C)* D{2,3} E{2,}",
+            "read A at most once, then (either B or C) any number of times, then D 2 to 3 times, then E 2 or more times",
+        ),
+        ("A && B", "read in any order, side by side: A and B"),
+        ("A & A", "read what is both A and A"),
+        ("A^2N B^(N+1)", "read A 2N times, where N is 1 or more, then B N + 1 times"),
+        ("A never D, E with A = x & !y", "read A once; D and E must never happen; A means x & !y"),
+    ],
+)
+def test_a_language_in_english(text, english):
+    assert describe(parse_language(text)) == english
+
+
+def test_words_come_in_order_of_length():
+    language = parse_language("A^N (B | C) where N >= 0")
+    assert [" ".join(w) for w in words(language, 2)] == ["B", "C", "A B", "A C"]
+    assert [" ".join(w) for w in shortest_words(language, 3)] == ["B", "C", "A B"]
+    assert shortest_words(parse_language("A B")) == [("A", "B")]
+    assert ("A",) in near_misses(language, 2)
+
+
+def test_the_shortest_words_of_a_long_language_do_not_take_for_ever():
+    letters = " | ".join(f"x{i}" for i in range(10))
+    language = parse_language(f"({letters})* A B C D E F G H I J K L")
+    assert len(shortest_words(language, 3)) == 3
