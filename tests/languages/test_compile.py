@@ -76,6 +76,11 @@ def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
         ("A^N B^M C where N < M", 7, 1),
         ("A^N B^M C where N <= M", 7, 1),
         ("A^N B^M C where N == M", 7, 1),
+        ("A^M B^(N-1) C where M > N", 6, 1),  # the exponents begin at different values
+        ("A^N B^M C where N > M, M >= 3", 8, 1),
+        ("A^N B^M C where N >= M, N >= 3", 7, 1),
+        ("A^N B^M C where N < M, N >= 2", 7, 1),
+        ("A^N B^M C^M D where N > M", 6, 2),
         ("(A B)^N (A C)^N", 7, 1),
         ("(A B*)^N C^N", 6, 1),
         ("A^N (B^N | C^N)", 7, 1),

@@ -163,34 +163,38 @@ class _Sketch:
     def _counted(self, node: Counted, start: int) -> int:
         when = self.when.get(next(self.blocks), "last")
         loop, end = self.place(), self.place()
-        taken = dict.fromkeys(map(self._name, node.take), True)
         changes = {self._name(c): 1 for c in node.add} | {self._name(c): -1 for c in node.take}
+        free = {self._name(c): count for c, count in node.free}
         leave: Tests = {}
-        if node.spare_first or (node.least and not node.add):
-            # No counter shows whether there was a first repetition, so it is drawn apart.
-            spared = {self._name(c) for c in node.spare_first}
-            once = self.place()
-            others = {c: m for c, m in changes.items() if c not in spared}
-            self._unit(node.unit, start, once, taken, others, when)
-            self.pass_to(once, loop)
-            if not node.least:
-                self.pass_to(start, end)
-        else:
-            self.pass_to(start, loop)
-            if node.exhaust:
-                leave = dict.fromkeys(taken, False)
-            elif node.least:
-                leave = {self._name(node.add[0]): True}
-        self._unit(node.unit, loop, loop, taken, changes, when)
+        apart = max(free.values(), default=1 if node.least and not node.add else 0)
+        if apart:
+            # No counter shows how many of the first repetitions there were: they are drawn apart.
+            # Those by which it is greater than a later part must be there in any case.
+            least = max([node.least, *(count for c, count in node.free if c in node.add)])
+            for number in range(apart):
+                if number >= least:
+                    self.pass_to(start, end)
+                once = self.place()
+                counted = {c: m for c, m in changes.items() if free.get(c, 0) <= number}
+                self._unit(node.unit, start, once, counted, when)
+                start = once
+        elif node.exhaust:
+            leave = {self._name(c): False for c in node.take}
+        elif node.least:
+            leave = {self._name(node.add[0]): True}
+        self.pass_to(start, loop)
+        self._unit(node.unit, loop, loop, changes, when)
         self.pass_to(loop, end, leave)
         return end
 
     def _unit(
-        self, unit: Expression, source: int, target: int, tests: Tests, changes: Changes, when: When
+        self, unit: Expression, source: int, target: int, changes: Changes, when: When
     ) -> None:
+        """One repetition: what it takes must be there when it begins."""
         inner = self.place()
+        tests = tuple((c, True) for c, step in changes.items() if step < 0)
         early = tuple(changes.items()) if when == "first" else ()
-        self.edges[source].append(_Edge("before", inner, "", tuple(tests.items()), early))
+        self.edges[source].append(_Edge("before", inner, "", tests, early))
         end = self.build(unit, inner)
         if when == "first":
             self.pass_to(end, target)

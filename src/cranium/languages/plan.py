@@ -175,16 +175,20 @@ def _evaluate(exponent: Linear, values: Mapping[str, Linear]) -> Linear:
 
 
 def _plan_case(case: _Case) -> tuple[Expression, list[Counter]]:
-    case, limits = _settle_constraints(case)
-    case = _make_exponents_natural(case)
+    case, compared_variables = _settle_constraints(case)
+    case, shifts = _make_exponents_natural(case)
+    limits = [
+        (greater, smaller, strict + shifts[smaller] - shifts[greater])
+        for greater, smaller, strict in compared_variables
+    ]
     compared = {name for limit in limits for name in limit[:2]}
     case = _separate_alternatives(case, compared)
     planner = _Planner(case.least, limits, case.expression)
     return planner.expression, planner.counters
 
 
-Limit = tuple[str, str, bool]
-"""Two variables, the first defined first, of which the second is at most (or less than) it."""
+Limit = tuple[str, str, int]
+"""Two variables, the first defined first, and by how much it is greater at least."""
 
 
 def _settle_constraints(case: _Case) -> tuple[_Case, list[Limit]]:
@@ -210,7 +214,7 @@ def _settle_constraints(case: _Case) -> tuple[_Case, list[Limit]]:
                 fix="leave one of them out",
             )
         if order.index(greater) < order.index(smaller):
-            limits.append((greater, smaller, strict))
+            limits.append((greater, smaller, int(strict)))
             continue
         if case.least[greater] > case.least[smaller] + strict:
             raise LanguageError(
@@ -242,7 +246,7 @@ def _rename(case: _Case, old: str, new: str) -> _Case:
     return _Case(expression, least, constraints)
 
 
-def _make_exponents_natural(case: _Case) -> _Case:
+def _make_exponents_natural(case: _Case) -> tuple[_Case, dict[str, int]]:
     """Shift the variables so that they begin at 0 or 1 and no exponent is ever below zero."""
     needed: dict[str, int] = {}
     for node in walk(case.expression):
@@ -256,16 +260,17 @@ def _make_exponents_natural(case: _Case) -> _Case:
                     fix=f"raise the least value of the first: where {name} >= {least}",
                 )
             needed[name] = max(needed.get(name, 0), least)
-    shifts: dict[str, Linear] = {}
+    shifts: dict[str, int] = {}
     least_values = {}
     for name, low in case.least.items():
         least = max(low, needed.get(name, 0))
         shift = max(needed.get(name, 0), least - 1, 0)
         least_values[name] = least - shift
-        shifts[name] = Linear(((name, 1),), shift)
-    expression = _substitute(case.expression, shifts)
+        shifts[name] = shift
+    shifted = {name: Linear(((name, 1),), shift) for name, shift in shifts.items()}
+    expression = _substitute(case.expression, shifted)
     assert expression is not None
-    return replace(case, expression=expression, least=least_values)
+    return replace(case, expression=expression, least=least_values), shifts
 
 
 def _separate_alternatives(case: _Case, compared: set[str]) -> _Case:
@@ -427,20 +432,21 @@ class _Planner:
             return Counted(unit, take=((name, index),), exhaust=True)
         least = self.least[name]
         add = [(name, use) for use in range(1, self.uses.get(name, 0) + 1)]
-        spare: list[Counter] = []
         take: list[Counter] = []
-        for greater, smaller, strict in self.limits:
+        free: list[tuple[Counter, int]] = []
+        for greater, smaller, margin in self.limits:
             counter = (f"{greater}>{smaller}", 1)
             if name == greater:
                 add.append(counter)
-                spare += [counter] if strict else []
+                free += [(counter, margin)] if margin > 0 else []
             if name == smaller:
                 if self.building and counts.get(greater) == 0:
                     raise LanguageError(f"{smaller} is counted before {greater} on some way")
                 take.append(counter)
+                free += [(counter, -margin)] if margin < 0 else []
         if not add and not take:
             return Repeat(unit, least, None)
-        return Counted(unit, tuple(add), tuple(spare), tuple(take), least=least)
+        return Counted(unit, tuple(add), tuple(take), tuple(free), least=least)
 
 
 def _may_be_empty(node: Expression) -> bool:

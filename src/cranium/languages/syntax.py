@@ -146,16 +146,16 @@ class Counted:
     Attributes:
         unit: What one repetition is.
         add: The counters to which every repetition adds one.
-        spare_first: Those of them to which the first repetition does not.
         take: The counters from which every repetition takes one; it needs them not to be zero.
+        free: Counters that the first repetitions leave alone, and how many do.
         exhaust: Whether it goes on until those are zero.
         least: How many repetitions there are at least, 0 or 1.
     """
 
     unit: Expression
     add: tuple[Counter, ...] = ()
-    spare_first: tuple[Counter, ...] = ()
     take: tuple[Counter, ...] = ()
+    free: tuple[tuple[Counter, int], ...] = ()
     exhaust: bool = False
     least: int = 0
 
