@@ -81,6 +81,8 @@ def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
         ("A^N B^M C where N >= M, N >= 3", 7, 1),
         ("A^N B^M C where N < M, N >= 2", 7, 1),
         ("A^N B^M C^M D where N > M", 6, 2),
+        ("A^N B^M C^K D where N <= M, M <= K", 5, 2),
+        ("A^N B^M C^K D where N > M, M > K", 5, 2),
         ("(A B)^N (A C)^N", 7, 1),
         ("(A B*)^N C^N", 6, 1),
         ("A^N (B^N | C^N)", 7, 1),
@@ -171,6 +173,16 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
 def test_other_refusals_say_why(text, reason):
     with pytest.raises(cranium.CraniumError, match=reason):
         compile_language(text)
+
+
+def test_equal_exponents_are_one_in_the_other_conditions_too():
+    language = parse_language("A^N B^M C^K D where M == N, K >= M")
+    machine = compile_language(language)
+    for n, m, k in product(range(1, 5), repeat=3):
+        word = ["A"] * n + ["B"] * m + ["C"] * k + ["D"]
+        assert machine.run(word).accepted == (n == m and k >= m) == is_member(language, word)
+    with pytest.raises(LanguageError, match="greater than itself"):
+        compile_language("A^N B^M C where N == M, N > M")
 
 
 def test_the_first_completion_can_be_rewarded():

@@ -196,39 +196,62 @@ def _settle_constraints(case: _Case) -> tuple[_Case, list[Limit]]:
 
     A later, smaller one is limited: what the earlier one added, it takes.
     """
+    case = _unify_equals(case)
     limits: list[Limit] = []
+    forms: dict[str, Linear] = {}  # the variables that are others and some more
+    order = variables_of(case.expression)
     for constraint in case.constraints:
-        if isinstance(constraint.right, int):
-            continue
-        if constraint.sign == "==":
-            case = _rename(case, constraint.left, constraint.right)
+        if isinstance(constraint.right, int) or constraint.sign == "==":
             continue
         greater, smaller = constraint.left, constraint.right
         if constraint.sign.startswith("<"):
             greater, smaller = smaller, greater
         strict = not constraint.sign.endswith("=")
-        order = variables_of(case.expression)
-        if greater not in order or smaller not in order:
-            raise LanguageError(
-                f"the conditions on {constraint.left} and {constraint.right} go round in circles",
-                fix="leave one of them out",
-            )
+        if greater == smaller:
+            if strict:
+                raise LanguageError(
+                    f"{greater} would have to be greater than itself, so there is no word",
+                    fix="look at the where clause",
+                )
+            continue
         if order.index(greater) < order.index(smaller):
+            if greater in forms or smaller in forms:
+                raise _too_many_conditions(greater, smaller)
             limits.append((greater, smaller, int(strict)))
             continue
-        if case.least[greater] > case.least[smaller] + strict:
+        if greater in forms:
+            raise _too_many_conditions(greater, smaller)
+        form = forms.get(smaller, Linear(((smaller, 1),)))
+        if case.least[greater] > form.value(case.least) + strict:
             raise LanguageError(
                 f"{greater} is {'greater than' if strict else 'at least'} {smaller} and also at "
                 f"least {case.least[greater]}, which one counter cannot decide",
                 fix=f"leave one of the conditions on {greater} out",
             )
         extra = f"{greater}-{smaller}"
-        put = {greater: Linear(((smaller, 1), (extra, 1)))}
-        expression = _substitute(case.expression, put)
+        forms[greater] = Linear((*form.factors, (extra, 1)), form.constant)
+        expression = _substitute(case.expression, {greater: forms[greater]})
         assert expression is not None
         least = {**case.least, extra: int(strict)}
         case = replace(case, expression=expression, least=least)
     return case, limits
+
+
+def _too_many_conditions(greater: str, smaller: str) -> LanguageError:
+    return LanguageError(
+        f"{greater} and {smaller} are compared with each other and with a third exponent, which "
+        "cannot be decided while reading",
+        fix=f"leave one of the conditions on {greater} and {smaller} out",
+    )
+
+
+def _unify_equals(case: _Case) -> _Case:
+    """Variables that are equal become one, in the other conditions too."""
+    while True:
+        equal = next((c for c in case.constraints if c.sign == "==" and c.left != c.right), None)
+        if equal is None:
+            return case
+        case = _rename(case, equal.left, str(equal.right))
 
 
 def _rename(case: _Case, old: str, new: str) -> _Case:
