@@ -168,6 +168,13 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
         ("A^N B^N where N <= 100000 never C", "more than 1,000|at most 10,000"),
         ("(A|B)* A (A|B)^20 C", "more than 5,000 states"),
         ("A^N B^M C where N > M, M <= 2, N <= 1", "no values of the exponents"),
+        ("A^N B^M C where N >= M, M >= N", "compared"),
+        ("A^N B^M C^K D where M > K, N < M", "compared"),
+        ("B^K A^M E where K > M, K < M", "compared"),
+        ("A^N (B^M | C) D where N > M", "does not occur in every word"),
+        ("(A^N)? B^M C where N >= M", "does not occur in every word"),
+        ("(D^N B | A^(N-2)) E", "below zero in one alternative"),
+        ("(B D^N | A^(N-1)) E where N >= 0", "below zero in one alternative"),
     ],
 )
 def test_other_refusals_say_why(text, reason):

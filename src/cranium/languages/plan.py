@@ -191,12 +191,13 @@ Limit = tuple[str, str, int]
 """Two variables, the first defined first, and by how much it is greater at least."""
 
 
-def _settle_constraints(case: _Case) -> tuple[_Case, list[Limit]]:
+def _settle_constraints(case: _Case) -> tuple[_Case, list[Limit]]:  # noqa: C901
     """Comparisons of variables: a later, greater one is the earlier one and some more.
 
     A later, smaller one is limited: what the earlier one added, it takes.
     """
     case = _unify_equals(case)
+    _check_always_there(case)
     limits: list[Limit] = []
     forms: dict[str, Linear] = {}  # the variables that are others and some more
     order = variables_of(case.expression)
@@ -234,7 +235,42 @@ def _settle_constraints(case: _Case) -> tuple[_Case, list[Limit]]:
         assert expression is not None
         least = {**case.least, extra: int(strict)}
         case = replace(case, expression=expression, least=least)
+    compared = [(greater, smaller) for greater, smaller, _ in limits]
+    if len(set(compared)) < len(compared) or (limits and forms):
+        raise _too_many_conditions(*compared[0])
     return case, limits
+
+
+def _check_always_there(case: _Case) -> None:
+    """What is compared must occur in every word: otherwise a counter has nothing to go by."""
+    for constraint in case.constraints:
+        for name in (constraint.left, str(constraint.right)):
+            if constraint.sign != "==" and not _always_occurs(case.expression, name):
+                raise LanguageError(
+                    f"{constraint} compares {name}, which does not occur in every word",
+                    fix="write the alternatives out, each with its own variables",
+                )
+
+
+def _is_on_every_path(node: Expression, wanted: Power) -> bool:
+    if node == wanted:
+        return True
+    if isinstance(node, Choice):
+        return all(_is_on_every_path(part, wanted) for part in node.parts)
+    if isinstance(node, Repeat) and node.low == 0:
+        return False
+    return any(_is_on_every_path(child, wanted) for child in children(node))
+
+
+def _always_occurs(node: Expression, name: str) -> bool:
+    match node:
+        case Power(exponent=exponent):
+            return name in dict(exponent.factors)
+        case Choice(parts=parts):
+            return all(_always_occurs(part, name) for part in parts)
+        case Repeat(body=body, low=low):
+            return low > 0 and _always_occurs(body, name)
+    return any(_always_occurs(child, name) for child in children(node))
 
 
 def _too_many_conditions(greater: str, smaller: str) -> LanguageError:
@@ -281,6 +317,11 @@ def _make_exponents_natural(case: _Case) -> tuple[_Case, dict[str, int]]:
                     f"whether the exponent {node.exponent} is below zero depends on several "
                     "variables",
                     fix=f"raise the least value of the first: where {name} >= {least}",
+                )
+            if least > case.least[name] and not _is_on_every_path(case.expression, node):
+                raise LanguageError(
+                    f"the exponent {node.exponent} can be below zero in one alternative only",
+                    fix=f"say what is meant: where {name} >= {least}",
                 )
             needed[name] = max(needed.get(name, 0), least)
     shifts: dict[str, int] = {}
