@@ -3,13 +3,8 @@
 from cranium.languages.compile import compile_language, language_class
 from cranium.languages.describe import describe
 from cranium.languages.examples import EXAMPLES
-from cranium.languages.membership import (
-    accepts_labels,
-    is_member,
-    near_misses,
-    shortest_words,
-    words,
-)
+from cranium.languages.listing import near_misses, shortest_words, words
+from cranium.languages.membership import accepts_labels, is_member
 from cranium.languages.parser import parse_language
 from cranium.languages.syntax import Language
 

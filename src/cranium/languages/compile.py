@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import islice, product
 
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -14,7 +15,15 @@ from cranium.languages.parser import parse_language
 from cranium.languages.plan import Plan, make_plan
 from cranium.languages.sharing import never_together
 from cranium.languages.smallest import leave_out_the_impossible, merge_equal_states
-from cranium.languages.syntax import Counted, Counter, Language, walk
+from cranium.languages.syntax import (
+    Choice,
+    Counted,
+    Counter,
+    Expression,
+    Language,
+    Letter,
+    walk,
+)
 
 __all__ = ["compile_language", "language_class"]
 
@@ -55,8 +64,7 @@ def compile_language(
           fix: put an event between the parts that begin alike
     """
     task = parse_language(language) if isinstance(language, str) else language
-    plan = make_plan(task)
-    machine, counters = _smallest(plan, first)
+    machine, counters = _smallest(task, first)
     return emit(
         task,
         machine,
@@ -78,11 +86,11 @@ def language_class(machine: CountingRewardAutomaton) -> str:
     return f"counted with {k} counter{'s' if k > 1 else ''}" if k else "regular"
 
 
-def _smallest(plan: Plan, first: bool) -> tuple[Machine, tuple[Counter, ...]]:
+def _smallest(task: Language, first: bool) -> tuple[Machine, tuple[Counter, ...]]:
     """The deterministic machine with as few counters as sharing gives."""
-    when, network, machine = _deterministic(plan, first)
+    plan, when, network, machine = _deterministic(task, first)
     rename: dict[Counter, Counter] = {}
-    counters = list(plan.counters)
+    counters = [counter for counter in plan.counters if not counter.bounded]
     for counter in list(counters[1:]):
         for other in counters[: counters.index(counter)]:
             if not never_together(network, other, counter):
@@ -90,7 +98,7 @@ def _smallest(plan: Plan, first: bool) -> tuple[Machine, tuple[Counter, ...]]:
             trial = {**rename, counter: other}
             try:
                 shared = build_network(plan.expression, when, trial)
-                machine = determinise(shared, first=first)
+                machine = determinise(shared, first=first, explain=False)
             except LanguageError:
                 continue
             rename, network = trial, shared
@@ -99,21 +107,47 @@ def _smallest(plan: Plan, first: bool) -> tuple[Machine, tuple[Counter, ...]]:
     return leave_out_the_impossible(merge_equal_states(machine)), tuple(counters)
 
 
-def _deterministic(plan: Plan, first: bool) -> tuple[Mapping[int, When], Network, Machine]:
-    """Count every part with its last letter, or with its first where that is clearer."""
-    problem: AmbiguityError | None = None
+def _deterministic(task: Language, first: bool) -> tuple[Plan, _Modes, Network, Machine]:
+    """Try the ways of counting until one is clear: when a repetition is counted, and where."""
+    plan = make_plan(task)
+    found = _clear(plan, first)
+    if found is None and _has_alternatives(plan):
+        found = _clear(make_plan(task, apart=True), first)
+    if found is not None:
+        return found
+    try:
+        determinise(build_network(plan.expression, {}, {}), first=first)
+    except AmbiguityError as problem:
+        raise problem.plain() from None
+    raise AssertionError("what was not clear has become clear")
+
+
+def _clear(plan: Plan, first: bool) -> tuple[Plan, _Modes, Network, Machine] | None:
     for when in islice(_modes(plan), MAX_MODES):
         network = build_network(plan.expression, when, {})
-        try:
-            return when, network, determinise(network, first=first)
-        except AmbiguityError as found:
-            problem = problem or found
-    assert problem is not None
-    raise problem.plain()
+        with suppress(AmbiguityError):
+            return plan, when, network, determinise(network, first=first, explain=False)
+    return None
 
 
-def _modes(plan: Plan) -> Iterator[Mapping[int, When]]:
-    blocks = sum(isinstance(node, Counted) for node in walk(plan.expression))
+def _has_alternatives(plan: Plan) -> bool:
+    choices = (node for node in walk(plan.expression) if isinstance(node, Choice))
+    return any(isinstance(node, Counted) for choice in choices for node in walk(choice))
+
+
+_Modes = Mapping[int, When]
+
+
+def _modes(plan: Plan) -> Iterator[_Modes]:
+    """Count every part with its last letter, or with its first where that is another one."""
+    blocks = [node for node in walk(plan.expression) if isinstance(node, Counted)]
+    longer = [index for index, block in enumerate(blocks) if not _is_one_letter(block.unit)]
     choices: list[When] = ["last", "first"]
-    for choice in product(choices, repeat=blocks):
-        yield dict(enumerate(choice))
+    for choice in product(choices, repeat=len(longer)):
+        yield dict(zip(longer, choice, strict=True))
+
+
+def _is_one_letter(unit: Expression) -> bool:
+    if isinstance(unit, Choice):
+        return all(map(_is_one_letter, unit.parts))
+    return isinstance(unit, Letter)

@@ -68,21 +68,23 @@ class Machine:
     possible: list[set[Zeros]] = field(default_factory=list)
 
 
-def determinise(network: Network, *, first: bool) -> Machine:
+def determinise(network: Network, *, first: bool, explain: bool = True) -> Machine:
     """Make the machine deterministic.
 
     Args:
         network: The nondeterministic machine.
         first: Whether a word ends as soon as it can. If not, a word that can end and go on is
             refused, because the end could not be seen when it happens.
+        explain: Whether to look for two words that show why counting is not clear.
     """
-    return _Construction(network, first).run()
+    return _Construction(network, first, explain).run()
 
 
 class _Construction:
-    def __init__(self, network: Network, first: bool) -> None:
+    def __init__(self, network: Network, first: bool, explain: bool) -> None:
         self.network = network
         self.first = first
+        self.explain = explain
         self.numbers: dict[Places, int] = {}
         self.queue: deque[Places] = deque()
         self.machine = Machine([], [], [])
@@ -109,8 +111,7 @@ class _Construction:
         number = self.numbers[places]
         tested = _tested(self.network, places)
         self.machine.tested[number] = tested
-        for outcome in product([False, True], repeat=len(tested)):
-            zeros = tuple(zip(tested, outcome, strict=True))
+        for zeros in self._outcomes(places, tested):
             enabled = _enabled(self.network, places, dict(zeros))
             if _ends(self.network, places, dict(zeros)):
                 if enabled and not self.first and self._is_possible(places, zeros):
@@ -127,6 +128,14 @@ class _Construction:
                 self.machine.moves[number].append(
                     Move(letter, zeros, tuple(changes.items()), target)
                 )
+
+    def _outcomes(self, places: Places, tested: tuple[Counter, ...]) -> list[Zeros]:
+        """The outcomes of the tests: all, if they are few, so that more states are alike."""
+        if len(tested) <= MAX_TESTED:
+            signs = product([False, True], repeat=len(tested))
+            return [tuple(zip(tested, one, strict=True)) for one in signs]
+        known = (dict(outcome) for outcome in self.possible.get(places, ()))
+        return sorted({tuple((c, outcome[c]) for c in tested) for outcome in known})
 
     def _is_possible(self, places: Places, zeros: Zeros) -> bool:
         given = set(zeros)
@@ -152,8 +161,9 @@ class _Construction:
         )
 
     def _refuse_ambiguity(self, places: Places, zeros: Zeros, clash: _Clash) -> None:
-        name = clash.counter[0].partition(".")[0]
-        for word, counters in islice(self._ways_to(places, zeros), MAX_TRIES):
+        name = clash.counter.variable.partition(".")[0]
+        tries = MAX_TRIES if self.explain else 0
+        for word, counters in islice(self._ways_to(places, zeros), tries):
             found = []
             for step in (clash.one, clash.other):
                 after = _changed(counters, dict(step.changes))
@@ -254,11 +264,6 @@ def _tested(network: Network, places: Places) -> tuple[Counter, ...]:
     for place in places:
         for tests in (*network.accepting[place], *(step.tests for step in network.steps[place])):
             found.update(counter for counter, _ in tests)
-    if len(found) > MAX_TESTED:
-        raise LanguageError(
-            f"{len(found)} counters would have to be looked at in one step, more than {MAX_TESTED}",
-            fix="use fewer exponents at the same time",
-        )
     return tuple(sorted(found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import product
 
@@ -51,6 +52,8 @@ class _Emission:
                 "the task is complete before anything happens: the empty word is in the language",
                 fix="ask for at least one event",
             )
+        if not any(machine.accepts):
+            raise LanguageError("no word is in the language", fix="look at what & leaves of it")
         self.always = [found == machine.possible[s] for s, found in enumerate(machine.accepts)]
         self.names = self._name_states()
 
@@ -174,8 +177,9 @@ class _Emission:
 
     def _counter_names(self) -> list[str]:
         names: list[str] = []
-        for variable, _ in self.counters:
-            base = "".join(x if x.isalnum() else "_" for x in variable).lower()
+        for counter in self.counters:
+            words = re.findall(r"[^\W_]+", counter.variable.partition(".")[0])
+            base = "_".join(words).lower()
             name, number = base, 2
             while name in names or name in self.letters:
                 name, number = f"{base}{number}", number + 1

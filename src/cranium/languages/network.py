@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count, product
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from cranium.errors import LanguageError
 from cranium.languages.syntax import (
@@ -22,11 +22,13 @@ from cranium.languages.syntax import (
     Repeat,
     Sequence,
     Shuffle,
+    Skips,
 )
 
 __all__ = ["Network", "Step", "build_network"]
 
 MAX_PLACES = 20_000
+T = TypeVar("T")
 
 Tests = Mapping[Counter, bool]
 """Which counters must be above zero (True) or zero (False)."""
@@ -90,7 +92,7 @@ def build_network(
     sketch = _Sketch(when, rename)
     start = sketch.place()
     end = sketch.build(plan, start)
-    return _joined(sketch, start, end)
+    return _folded(_joined(sketch, start, end))
 
 
 class _Sketch:
@@ -103,11 +105,7 @@ class _Sketch:
         self.blocks = count()
 
     def place(self) -> int:
-        if len(self.edges) >= MAX_PLACES:
-            raise LanguageError(
-                f"the language needs more than {MAX_PLACES:,} places",
-                fix="use smaller numbers, or fewer alternatives",
-            )
+        _check_places(len(self.edges))
         number = len(self.edges)
         self.edges[number] = []
         return number
@@ -162,44 +160,51 @@ class _Sketch:
 
     def _counted(self, node: Counted, start: int) -> int:
         when = self.when.get(next(self.blocks), "last")
-        loop, end = self.place(), self.place()
-        changes = {self._name(c): 1 for c in node.add} | {self._name(c): -1 for c in node.take}
-        free = {self._name(c): count for c, count in node.free}
-        leave: Tests = {}
-        apart = max(free.values(), default=1 if node.least and not node.add else 0)
-        if apart:
-            # No counter shows how many of the first repetitions there were: they are drawn apart.
-            # Those by which it is greater than a later part must be there in any case.
-            least = max([node.least, *(count for c, count in node.free if c in node.add)])
-            for number in range(apart):
-                if number >= least:
-                    self.pass_to(start, end)
-                once = self.place()
-                counted = {c: m for c, m in changes.items() if free.get(c, 0) <= number}
-                self._unit(node.unit, start, once, counted, when)
-                start = once
-        elif node.exhaust:
-            leave = {self._name(c): False for c in node.take}
-        elif node.least:
-            leave = {self._name(node.add[0]): True}
+        end = self.place()
+        zero: Tests = {self._name(c): False for c in node.empty}
+        shown = next((self._name(c) for c, skip in node.add if not skip), None)
+        # A counter shows whether there was a repetition. What no counter shows is drawn apart: the
+        # first repetitions if they are counted otherwise, or must be there, or may be the last.
+        skips = [skip for _, skip in (*node.add, *node.take, *node.drain)]
+        hidden = 0 if node.low == 1 and shown else node.low
+        apart = max([hidden, *skips]) if node.high is None else node.high
+        for number in range(apart):
+            if number >= node.low:
+                self.pass_to(start, end, zero)
+            once = self.place()
+            self._repetition(node, number, start, once, when)
+            start = once
+        if node.high is not None:
+            self.pass_to(start, end, zero)
+            return end
+        loop = self.place()
         self.pass_to(start, loop)
-        self._unit(node.unit, loop, loop, changes, when)
-        self.pass_to(loop, end, leave)
+        self._repetition(node, apart, loop, loop, when)
+        self.pass_to(loop, end, {**zero, shown: True} if shown and apart < node.low else zero)
         return end
 
-    def _unit(
-        self, unit: Expression, source: int, target: int, changes: Changes, when: When
-    ) -> None:
-        """One repetition: what it takes must be there when it begins."""
-        inner = self.place()
-        tests = tuple((c, True) for c, step in changes.items() if step < 0)
-        early = tuple(changes.items()) if when == "first" else ()
-        self.edges[source].append(_Edge("before", inner, "", tests, early))
-        end = self.build(unit, inner)
-        if when == "first":
-            self.pass_to(end, target)
-        else:
-            self.edges[end].append(_Edge("after", target, "", (), tuple(changes.items())))
+    def _repetition(self, node: Counted, number: int, source: int, target: int, when: When) -> None:
+        """Draw a repetition that has so many before it, once for each way to drain."""
+
+        def now(counters: Skips) -> list[Counter]:
+            return [self._name(c) for c, skip in counters if skip <= number]
+
+        steps = dict.fromkeys(now(node.add), 1) | dict.fromkeys(now(node.take), -1)
+        draining = now(node.drain)
+        for above in product([True, False], repeat=len(draining)):
+            tests = dict(zip(draining, above, strict=True))
+            changes = steps | {c: -1 for c, up in tests.items() if up}
+            inner = self.place()
+            needed = tuple(
+                {**tests, **{c: True for c, step in changes.items() if step < 0}}.items()
+            )
+            early = tuple(changes.items()) if when == "first" else ()
+            self.edges[source].append(_Edge("before", inner, "", needed, early))
+            end = self.build(node.unit, inner)
+            if when == "first":
+                self.pass_to(end, target)
+            else:
+                self.edges[end].append(_Edge("after", target, "", (), tuple(changes.items())))
 
     def _name(self, counter: Counter) -> Counter:
         return self.rename.get(counter, counter)
@@ -407,3 +412,56 @@ def _find_live(network: Network) -> None:
                 live[place] |= more
                 changed = True
     network.live = {place: frozenset(found) for place, found in live.items()}
+
+
+def _folded(network: Network) -> Network:
+    """Let places stand for the values of the counters that have finitely many."""
+    used = {c for steps in network.steps.values() for step in steps for c, _ in step.changes}
+    if not any(counter.bounded for counter in used):
+        return network
+    start = (network.start, frozenset[tuple[Counter, int]]())
+    numbers = {start: 0}
+    queue = [start]
+    folded = Network(0, {}, {})
+    while queue:
+        here = queue.pop()
+        place, values = here[0], dict(here[1])
+        steps = []
+        for step in network.steps[place]:
+            if not _allowed(step.tests, values):
+                continue
+            after = _sum(values, ((c, m) for c, m in step.changes if c.bounded))
+            kept = frozenset(
+                (c, m) for c, m in after.items() if m and c in network.live[step.target]
+            )
+            target = (step.target, kept)
+            if target not in numbers:
+                _check_places(len(numbers))
+                numbers[target] = len(numbers)
+                queue.append(target)
+            steps.append(
+                Step(step.letter, _unbounded(step.tests), _unbounded(step.changes), numbers[target])
+            )
+        folded.steps[numbers[here]] = list(dict.fromkeys(steps))
+        folded.accepting[numbers[here]] = [
+            _unbounded(tests) for tests in network.accepting[place] if _allowed(tests, values)
+        ]
+    _trim(folded)
+    _find_live(folded)
+    return folded
+
+
+def _allowed(tests: frozenset[tuple[Counter, bool]], values: Mapping[Counter, int]) -> bool:
+    return all((values.get(c, 0) > 0) == up for c, up in tests if c.bounded)
+
+
+def _unbounded(found: frozenset[tuple[Counter, T]]) -> frozenset[tuple[Counter, T]]:
+    return frozenset((c, x) for c, x in found if not c.bounded)
+
+
+def _check_places(count: int) -> None:
+    if count >= MAX_PLACES:
+        raise LanguageError(
+            f"the language needs more than {MAX_PLACES:,} places",
+            fix="use smaller numbers, or fewer alternatives",
+        )

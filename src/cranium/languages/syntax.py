@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from cranium.automata.formula import Formula
 
@@ -56,6 +57,22 @@ class Linear:
             7
         """
         return self.constant + sum(factor * values[name] for name, factor in self.factors)
+
+    def having(self, forms: Mapping[str, Linear]) -> Linear:
+        """What it is when other linear forms stand for some of the variables.
+
+        Example:
+            >>> str(Linear((("N", 2),), 1).having({"N": Linear((("M", 1),), 3)}))
+            '2M + 7'
+        """
+        factors: dict[str, int] = {}
+        constant = self.constant
+        for name, factor in self.factors:
+            form = forms.get(name, Linear(((name, 1),)))
+            constant += factor * form.constant
+            for inner, times in form.factors:
+                factors[inner] = factors.get(inner, 0) + factor * times
+        return Linear(tuple((n, f) for n, f in factors.items() if f), constant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +152,24 @@ class Both:
         return " & ".join(_inside(part, self) for part in self.parts)
 
 
-Counter = tuple[str, int]
-"""A counter: the variable that it counts, and which of its uses it serves."""
+class Counter(NamedTuple):
+    """A counter: the exponent that it counts, and which of its purposes it serves.
+
+    Attributes:
+        variable: The exponent.
+        copy: Which of the counters with the same value it is.
+        offset: How much less than the exponent it holds.
+        bounded: Whether it has finitely many values, so that places can stand for them.
+    """
+
+    variable: str
+    copy: int
+    offset: int = 0
+    bounded: bool = False
+
+
+Skips = tuple[tuple[Counter, int], ...]
+"""Counters, each with how many of the first repetitions leave it alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +178,21 @@ class Counted:
 
     Attributes:
         unit: What one repetition is.
+        low: How many repetitions there are at least.
+        high: How many there are at most, or None.
         add: The counters to which every repetition adds one.
         take: The counters from which every repetition takes one; it needs them not to be zero.
-        free: Counters that the first repetitions leave alone, and how many do.
-        exhaust: Whether it goes on until those are zero.
-        least: How many repetitions there are at least, 0 or 1.
+        drain: The counters from which every repetition takes one unless they are zero.
+        empty: The counters that must be zero at the end.
     """
 
     unit: Expression
-    add: tuple[Counter, ...] = ()
-    take: tuple[Counter, ...] = ()
-    free: tuple[tuple[Counter, int], ...] = ()
-    exhaust: bool = False
-    least: int = 0
+    low: int = 0
+    high: int | None = None
+    add: Skips = ()
+    take: Skips = ()
+    drain: Skips = ()
+    empty: tuple[Counter, ...] = ()
 
 
 Expression = Letter | Sequence | Choice | Repeat | Power | Shuffle | Both | Counted

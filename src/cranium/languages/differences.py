@@ -1,0 +1,145 @@
+"""What ``where`` says of the exponents, as a system of differences x - y ≥ c, closed.
+
+Closed means that every consequence is written out, so bounds can be read off, a contradiction is
+seen, and values for some of the variables that satisfy the system can always be completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Self
+
+from cranium.languages.syntax import Language
+
+__all__ = ["Differences"]
+
+ZERO = ""
+"""The variable that is zero: x - ZERO ≥ 3 is x ≥ 3, and ZERO - x ≥ -5 is x ≤ 5."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """A closed system: ``at_least[x, y]`` is by how much x exceeds y at least.
+
+    Example:
+        >>> from cranium.languages import parse_language
+        >>> task = parse_language("A^N B^M C^K where N > M, M > K, N <= 9")
+        >>> system = Differences.of(task)
+        >>> system.least("N"), system.most("K"), system.gap("N", "K")
+        (3, 7, 2)
+    """
+
+    variables: tuple[str, ...]
+    at_least: Mapping[Pair, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, language: Language) -> Self:
+        """The system of a language; a variable without a lower bound of its own begins at 1."""
+        pairs: dict[Pair, int] = {}
+        for name in language.variables:
+            low, high = language.bounds(name)
+            pairs[name, ZERO] = max(low, 0)
+            if high is not None:
+                pairs[ZERO, name] = -high
+        for constraint in language.constraints:
+            one, sign, other = constraint.left, constraint.sign, constraint.right
+            if isinstance(other, str):
+                strict = int(sign in "<>")
+                if sign in (">", ">=", "=="):
+                    pairs[one, other] = max(strict, pairs.get((one, other), 0))
+                if sign in ("<", "<=", "=="):
+                    pairs[other, one] = max(strict, pairs.get((other, one), 0))
+        return cls(language.variables, _closed(language.variables, pairs))
+
+    @property
+    def possible(self) -> bool:
+        """Whether any values satisfy it."""
+        return all(self.at_least.get((name, name), 0) <= 0 for name in (*self.variables, ZERO))
+
+    def gap(self, one: str, other: str) -> int | None:
+        """By how much one exceeds the other at least; None if nothing is known."""
+        return self.at_least.get((one, other))
+
+    def least(self, name: str) -> int:
+        """The least value of a variable."""
+        return self.at_least[name, ZERO]
+
+    def most(self, name: str) -> int | None:
+        """The greatest value of a variable, or None."""
+        below = self.gap(ZERO, name)
+        return None if below is None else -below
+
+    def follows(self, one: str, other: str, through: Iterable[str]) -> bool:
+        """Whether what is known of a pair follows from what is known of third variables."""
+        known = self.gap(one, other)
+        if known is None:
+            return True
+        for third in through:
+            there, back = self.gap(one, third), self.gap(third, other)
+            if there is not None and back is not None and known <= there + back:
+                return True
+        return False
+
+    def compared(self, name: str) -> bool:
+        """Whether anything is known of a variable beside its bounds."""
+        pairs = [(a, b) for x in self.variables if x != name for a, b in ((x, name), (name, x))]
+        return not all(self.follows(a, b, [ZERO]) for a, b in pairs)
+
+    def equal(self) -> tuple[str, str, int] | None:
+        """Variables x and y, x after y, and the c with which x = y + c always; or None."""
+        for index, one in enumerate(self.variables):
+            for other in self.variables[:index]:
+                up, down = self.gap(one, other), self.gap(other, one)
+                if up is not None and down is not None and up + down == 0:
+                    return one, other, up
+        return None
+
+    def having(self, pairs: Mapping[Pair, int], variables: Iterable[str] = ()) -> Differences:
+        """The system with more differences, and perhaps more variables."""
+        names = tuple(dict.fromkeys([*self.variables, *variables]))
+        joint = dict(self.at_least)
+        for pair, gap in pairs.items():
+            joint[pair] = max(gap, joint.get(pair, gap))
+        return Differences(names, _closed(names, joint))
+
+    def fixed(self, name: str, value: int) -> Differences:
+        """The system with a value for a variable."""
+        return self.having({(name, ZERO): value, (ZERO, name): -value})
+
+    def only(self, names: Iterable[str]) -> Differences:
+        """What it says of some of the variables, in their order, whatever the others are."""
+        kept = tuple(names)
+        inside = {*kept, ZERO}
+        pairs = {(a, b): gap for (a, b), gap in self.at_least.items() if {a, b} <= inside}
+        return Differences(kept, pairs)
+
+    def linked(self, names: Iterable[str]) -> set[str]:
+        """The variables that are compared with one of these, directly or not, and these."""
+        found = set(names)
+        while True:
+            more = {
+                x
+                for x in self.variables
+                if x not in found
+                and any(not self.follows(a, b, [ZERO]) for y in found for a, b in ((x, y), (y, x)))
+            }
+            if not more:
+                return found
+            found |= more
+
+
+def _closed(names: tuple[str, ...], pairs: Mapping[Pair, int]) -> dict[Pair, int]:
+    """All consequences: x exceeds y by at least what it does by way of any third."""
+    found = dict(pairs)
+    everything = (*names, ZERO)
+    for third in everything:
+        into = [(x, found[x, third]) for x in everything if (x, third) in found]
+        out = [(y, found[third, y]) for y in everything if (third, y) in found]
+        for x, there in into:
+            for y, back in out:
+                if found.get((x, y), there + back - 1) < there + back:
+                    found[x, y] = there + back
+    return found
