@@ -21,7 +21,7 @@ __all__ = ["AmbiguityError", "Machine", "Move", "determinise"]
 
 MAX_STATES = 5000
 MAX_TESTED = 8
-SEARCH = 5_000
+SEARCH = 20_000
 MAX_TRIES = 10
 MAX_POSSIBLE = 50_000
 FOR_PREFIXES = "add an end event (finally done), or reward the first completion (first=True)"
@@ -85,12 +85,14 @@ class _Construction:
         self.network = network
         self.first = first
         self.explain = explain
+        self.left = SEARCH
         self.numbers: dict[Places, int] = {}
         self.queue: deque[Places] = deque()
         self.machine = Machine([], [], [])
-        self.possible = _possible(network)
+        self.possible: dict[Places, set[frozenset[tuple[Counter, bool]]]] = {}
 
     def run(self) -> Machine:
+        self.explore()
         self.number(frozenset({self.network.start}))
         while self.queue:
             self.visit(self.queue.popleft())
@@ -114,20 +116,58 @@ class _Construction:
         for zeros in self._outcomes(places, tested):
             enabled = _enabled(self.network, places, dict(zeros))
             if _ends(self.network, places, dict(zeros)):
-                if enabled and not self.first and self._is_possible(places, zeros):
-                    self._refuse_prefix(places, zeros)
                 self.machine.accepts[number].add(zeros)
                 continue
             for letter, steps in enabled.items():
                 changes = _agreed(self.network, steps)
+                if not isinstance(changes, _Clash):  # or it never happens: see explore
+                    target = self.number(frozenset(step.target for step in steps))
+                    self.machine.moves[number].append(
+                        Move(letter, zeros, tuple(changes.items()), target)
+                    )
+
+    def explore(self) -> None:
+        """Find which counters may be above zero together in each state, and refuse what clashes.
+
+        It forgets everything about a counter but whether it is zero, so what is not found never
+        happens.
+        """
+        start = (frozenset({self.network.start}), frozenset[Counter]())
+        seen = {start}
+        queue = deque([start])
+        while queue:
+            places, above = queue.popleft()
+            outcome = _Outcome(dict.fromkeys(above, 1))
+            live = frozenset().union(*(self.network.live[place] for place in places))
+            zeros = tuple((c, c in above) for c in sorted(live))
+            self.possible.setdefault(places, set()).add(frozenset(zeros))
+            enabled = _enabled(self.network, places, outcome)
+            if _ends(self.network, places, outcome):
+                if enabled and not self.first:
+                    self._refuse_prefix(places, zeros)
+                continue
+            for steps in enabled.values():
+                changes = _agreed(self.network, steps)
                 if isinstance(changes, _Clash):
-                    if self._is_possible(places, zeros):
-                        self._refuse_ambiguity(places, zeros, changes)
+                    self._refuse_ambiguity(places, zeros, changes)
                     continue
-                target = self.number(frozenset(step.target for step in steps))
-                self.machine.moves[number].append(
-                    Move(letter, zeros, tuple(changes.items()), target)
-                )
+                new = set(self._after(steps, above, changes)) - seen
+                if len(seen) + len(new) > MAX_POSSIBLE:
+                    raise _too_many_states()
+                seen |= new
+                queue.extend(new)
+
+    def _after(
+        self, steps: list[Step], above: frozenset[Counter], changes: dict[Counter, int]
+    ) -> Iterator[tuple[Places, frozenset[Counter]]]:
+        """The state after the steps, with each set of counters that may be above zero then."""
+        places = frozenset(step.target for step in steps)
+        live = frozenset().union(*(self.network.live[place] for place in places))
+        sure = {c for c in live if changes.get(c, 0) > 0 or (c in above and not changes.get(c))}
+        open_ones = sorted(c for c in live if changes.get(c, 0) < 0)
+        for signs in product([True, False], repeat=len(open_ones)):
+            more = {c for c, up in zip(open_ones, signs, strict=True) if up}
+            yield places, frozenset(sure | more)
 
     def _outcomes(self, places: Places, tested: tuple[Counter, ...]) -> list[Zeros]:
         """The outcomes of the tests: all, if they are few, so that more states are alike."""
@@ -135,11 +175,7 @@ class _Construction:
             signs = product([False, True], repeat=len(tested))
             return [tuple(zip(tested, one, strict=True)) for one in signs]
         known = (dict(outcome) for outcome in self.possible.get(places, ()))
-        return sorted({tuple((c, outcome[c]) for c in tested) for outcome in known})
-
-    def _is_possible(self, places: Places, zeros: Zeros) -> bool:
-        given = set(zeros)
-        return any(given <= outcome for outcome in self.possible.get(places, ()))
+        return sorted({tuple((c, found[c]) for c in tested) for found in known})
 
     # Why not: two words
 
@@ -189,7 +225,8 @@ class _Construction:
         start: _Held = (frozenset({self.network.start}), frozenset())
         parents: dict[_Held, tuple[_Held, str] | None] = {start: None}
         queue = deque([start])
-        while queue and len(parents) < SEARCH:
+        while queue and self.left > 0:
+            self.left -= 1
             here = queue.popleft()
             counters = dict(here[1])
             outcome = _Outcome(counters)
@@ -217,7 +254,8 @@ class _Construction:
         queue = deque((place, begin, ()) for place in places)
         seen = {(place, begin) for place in places}
         given: set[tuple[str, ...]] = set()
-        while queue and len(seen) < SEARCH:
+        while queue and self.left > 0:
+            self.left -= 1
             place, values, word = queue.popleft()
             now = dict(values)
 
@@ -298,46 +336,6 @@ def _agreed(network: Network, steps: list[Step]) -> dict[Counter, int] | _Clash:
             if known != change:
                 return _Clash(other, step, counter)
     return {counter: change for counter, (change, _) in agreed.items() if change}
-
-
-def _possible(network: Network) -> dict[Places, set[frozenset[tuple[Counter, bool]]]]:
-    """For each state, which counters may be above zero together when it is reached.
-
-    It forgets everything about a counter but whether it is zero, so what is not here never happens.
-    """
-    counters = sorted({c for found in network.live.values() for c in found})
-    start = (frozenset({network.start}), tuple((c, False) for c in counters))
-    seen = {start}
-    queue = deque([start])
-    while queue:
-        places, values = queue.popleft()
-        outcome = _Outcome({c: int(up) for c, up in values})
-        if _ends(network, places, outcome) and len(places) == 1 and not network.steps[min(places)]:
-            continue
-        for steps in _enabled(network, places, outcome).values():
-            target = frozenset(step.target for step in steps)
-            options = [_signs(counter, outcome[counter], steps, network) for counter in counters]
-            for signs in product(*options):
-                after = (target, tuple(zip(counters, signs, strict=True)))
-                if after not in seen:
-                    if len(seen) >= MAX_POSSIBLE:
-                        raise _too_many_states()
-                    seen.add(after)
-                    queue.append(after)
-    found: dict[Places, set[frozenset[tuple[Counter, bool]]]] = {}
-    for places, values in seen:
-        found.setdefault(places, set()).add(frozenset(values))
-    return found
-
-
-def _signs(counter: Counter, up: bool, steps: list[Step], network: Network) -> list[bool]:
-    """Whether a counter may be above zero after one of the steps."""
-    found: set[bool] = set()
-    for step in steps:
-        change = dict(step.changes).get(counter, 0)
-        if counter in network.live[step.target] or len(steps) == 1:
-            found |= {True} if change > 0 else {True, False} if change < 0 else {up}
-    return sorted(found or {up})
 
 
 def _too_many_states() -> LanguageError:

@@ -5,7 +5,7 @@ Like the oracle, and unlike the compiler, it works on the syntax tree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice, product
 
 from cranium.languages.membership import is_member, match_ends, shortest, valuations
@@ -90,12 +90,29 @@ def _changed(word: Word, letters: Word) -> Iterator[Word]:
 
 
 def _words_of_length(language: Language, length: int) -> Iterator[Word]:
-    given: set[Word] = set()
-    for values in valuations(language, length):
-        for word in _Lister(values, length).words(language.expression, length):
-            if word not in given:
-                given.add(word)
-                yield word
+    listers = (_Lister(values, length) for values in valuations(language, length))
+    found = (w for lister in listers for w in lister.words(language.expression, length))
+    yield from _Distinct(found)
+
+
+class _Distinct:
+    """The different words of a source, worked out when they are asked for, and kept."""
+
+    def __init__(self, source: Iterator[Word]) -> None:
+        self.source = source
+        self.found: dict[Word, None] = {}
+        self.listed: list[Word] = []
+
+    def __iter__(self) -> Iterator[Word]:
+        for index in count():
+            while index == len(self.listed):
+                word = next(self.source, None)
+                if word is None:
+                    return
+                if word not in self.found:
+                    self.found[word] = None
+                    self.listed.append(word)
+            yield self.listed[index]
 
 
 class _Lister:
@@ -104,17 +121,27 @@ class _Lister:
     def __init__(self, values: Mapping[str, int], room: int) -> None:
         self.values = values
         self.room = room
-        self.known: dict[int, frozenset[int]] = {}
+        self.sizes: dict[int, frozenset[int]] = {}
+        self.known: dict[tuple[int, int, int], _Distinct] = {}
 
-    def words(self, node: Expression, size: int) -> Iterator[Word]:
-        """The words of an expression that have so many letters, some of them perhaps twice."""
+    def words(self, node: Expression, size: int) -> Iterable[Word]:
+        """The words of an expression that have so many letters."""
         if size not in self.lengths(node):
-            return
+            return ()
+        return self._kept((id(node), -1, size), lambda: self._words(node, size))
+
+    def _kept(self, key: tuple[int, int, int], source: Callable[[], Iterator[Word]]) -> _Distinct:
+        if key not in self.known:
+            self.known[key] = _Distinct(source())
+        return self.known[key]
+
+    def _words(self, node: Expression, size: int) -> Iterator[Word]:
         match node:
             case Letter(name=name):
                 yield (name,)
             case Sequence(parts=parts):
-                yield from self._row(parts, size)
+                sizes = tuple(self.lengths(part) for part in parts)
+                yield from self._in_turn(id(node), parts, sizes, size)
             case Choice(parts=parts):
                 for part in parts:
                     yield from self.words(part, size)
@@ -124,9 +151,9 @@ class _Lister:
                 yield from self._shuffled(parts, size)
             case Power(body=body, exponent=exponent):
                 times = exponent.value(self.values)
-                yield from self._repeated(body, times, times, size)
+                yield from self._repeated(node, body, times, times, size)
             case Repeat(body=body, low=low, high=high):
-                yield from self._repeated(body, low, high, size)
+                yield from self._repeated(node, body, low, high, size)
 
     def _in_all(self, parts: Parts, size: int) -> Iterator[Word]:
         for word in self.words(parts[0], size):
@@ -142,51 +169,46 @@ class _Lister:
                 for rest in self._shuffled(parts[1:], size - own):
                     yield from _interleaved(word, rest)
 
-    def _row(self, parts: Parts, size: int) -> Iterator[Word]:
-        sizes = tuple(self.lengths(part) for part in parts)
+    def _repeated(
+        self, node: Expression, body: Expression, low: int, high: int | None, size: int
+    ) -> Iterator[Word]:
+        """Repetitions without letters change nothing: those with letters are as many as fit."""
+        sizes = self.lengths(body)
+        least = 0 if 0 in sizes else low
+        for times in range(least, min(size, size if high is None else high) + 1):
+            yield from self._in_turn(id(node), (body,) * times, (sizes - {0},) * times, size)
+
+    def _in_turn(
+        self, owner: int, parts: Parts, sizes: tuple[frozenset[int], ...], size: int
+    ) -> Iterator[Word]:
+        """One part after the other, each with one of its lengths."""
         reach = [frozenset({0})]
         for one in reversed(sizes):
             reach.append(self._sums(one, reach[-1]))
-        yield from self._in_turn(parts, sizes, reach[::-1], size)
 
-    def _in_turn(
-        self,
-        parts: Parts,
-        sizes: tuple[frozenset[int], ...],
-        reach: list[frozenset[int]],
-        size: int,
-    ) -> Iterator[Word]:
-        """One part after the other; what comes after a part can have the lengths in ``reach``."""
-        if not parts:
-            if not size:
-                yield ()
-            return
-        for own in sorted(sizes[0], reverse=True):
-            if size - own in reach[1]:
-                for word in self.words(parts[0], own):
-                    for rest in self._in_turn(parts[1:], sizes[1:], reach[1:], size - own):
-                        yield word + rest
+        def rest_of(left: int, room: int) -> Iterator[Word]:
+            part = parts[len(parts) - left]
+            for own in sorted(sizes[len(parts) - left], reverse=True):
+                if room - own in reach[left - 1]:
+                    for word in self.words(part, own):
+                        for rest in after(left - 1, room - own):
+                            yield word + rest
 
-    def _repeated(self, body: Expression, low: int, high: int | None, size: int) -> Iterator[Word]:
-        """Repetitions without letters change nothing: those with letters are as many as fit."""
-        least = 0 if 0 in self.lengths(body) else low
-        for times in range(least, min(size, size if high is None else high) + 1):
-            yield from self._rows(body, times, size)
+        def after(left: int, room: int) -> Iterable[Word]:
+            if not left:
+                return [()]
+            return self._kept((owner, left, room), lambda: rest_of(left, room))
 
-    def _rows(self, body: Expression, times: int, size: int) -> Iterator[Word]:
-        sizes = self.lengths(body) - {0}
-        reach = [frozenset({0})]
-        for _ in range(times):
-            reach.append(self._sums(sizes, reach[-1]))
-        yield from self._in_turn((body,) * times, (sizes,) * times, reach[::-1], size)
+        if size in reach[-1]:
+            yield from after(len(parts), size)
 
     # Lengths
 
     def lengths(self, node: Expression) -> frozenset[int]:
         """How long the words of an expression may be; for ``&`` some of these may have none."""
-        if id(node) not in self.known:
-            self.known[id(node)] = self._lengths(node)
-        return self.known[id(node)]
+        if id(node) not in self.sizes:
+            self.sizes[id(node)] = self._lengths(node)
+        return self.sizes[id(node)]
 
     def _lengths(self, node: Expression) -> frozenset[int]:
         match node:
