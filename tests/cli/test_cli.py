@@ -379,7 +379,7 @@ def test_compile_refuses_with_the_words_that_clash(run):
     shown = run("compile", "A^N ) B", code=BAD)
     assert "      ^" in shown
     run("compile", "A B", "-o", "task.xyz", code=BAD)
-    assert "A   " in run("compile", "A+", "--first")
+    assert "accepts   A\n" in run("compile", "A+", "--first")
 
 
 def test_whatever_takes_a_file_takes_a_language(run, tmp_path):

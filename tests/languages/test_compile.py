@@ -193,6 +193,8 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
         ("A^N B^N where N <= 10000 never C", "more than 20,000 places"),
         ("(A^N B)^M C where M <= 2000", "2,000 alternatives to look at, more than 1,000"),
         ("A & B", "no word is in the language"),
+        ("A B with A = false", "the letter A can never happen alone: it means false"),
+        ("A B with A = x, B = x", "the letter A can never happen alone: it means x"),
         ("(A|B)* A (A|B)^20 C", "more than 5,000 states"),
         ("A^N B^M C where N > M, M <= 2, N <= 1", "no values of the exponents"),
     ],

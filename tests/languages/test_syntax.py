@@ -50,7 +50,10 @@ def test_spellings():
         ("A % B", 3, "not '%'"),
         ("A{5,2}", 3, "from 5 to 2 times is never"),
         ("A^99999", 3, "a number is at most 10,000"),
-        ("A^(N-M)", 3, "added, not taken away"),
+        ("A^(N-M)", 6, "added, but M is taken away"),
+        ("A^N where N != 3", 13, "not compared with !="),
+        ("A^N where N = 3", 13, "not compared with ="),
+        ("A^N where", 10, "a variable or a number"),
         ("A never A", 9, "'A' must never happen, but the task needs it"),
         ("A^N where M > 1", 11, "no exponent is called 'M'"),
         ("A where 1 > 2", 9, "a comparison has a variable"),
@@ -61,7 +64,7 @@ def test_spellings():
         ("A B with A = C &", 17, "but the text ends"),
         ("where^2", 1, "word of the language"),
         ("true", 1, "word of the language"),
-        ("A && B A", 1, "share no letters"),
+        ("A && B A", 8, "share no letters"),
         ("A B finally A", 13, "happens before the end, too"),
         ("A\nB )", 3, "not ')'"),
     ],
@@ -97,7 +100,7 @@ def test_absurd_input_is_refused(text):
         ("A^N B^2N where N <= 5", "read A 1 to 5 times, then B twice as many times as A"),
         (
             "A^N B^M C where N > M",
-            "read A one or more times (that is N), then B one or more times (that is M), then C once; N is more than M",
+            "read A N times, then B M times, then C once; N is 1 or more; M is 1 or more; N is more than M",
         ),
         (
             "A? (B | C)* D{2,3} E{2,}",
@@ -105,7 +108,23 @@ def test_absurd_input_is_refused(text):
         ),
         ("A && B", "read in any order, side by side: A and B"),
         ("A & A", "read what is both A and A"),
-        ("A^2N B^(N+1)", "read A 2N times, where N is 1 or more, then B N + 1 times"),
+        ("A^2N B^(N+1)", "read A 2N times, then B N + 1 times; N is 1 or more"),
+        ("A^3N B^2N", "read A 3N times, then B 2N times; N is 1 or more"),
+        ("A^(N+1) B where N <= 4", "read A N + 1 times, then B once; N is from 1 to 4"),
+        (
+            "A B | C D",
+            "read either (A once, then B once) or (C once, then D once)",
+        ),
+        (
+            "A^N C | B^N D^2N",
+            "read either (A one or more times, then C once) or (B one or more times, then D twice as many times as B)",
+        ),
+        (
+            "(A^N | B^N) C^N",
+            "read (either (A N times) or (B N times)), then C N times; N is 1 or more",
+        ),
+        ("A^N B^N A", "read A N times, then B N times, then A once; N is 1 or more"),  # which A?
+        ("(A^N B)^2 C", "read (A N times, then B once) twice, then C once; N is 1 or more"),
         ("A never D, E with A = x & !y", "read A once; D and E must never happen; A means x & !y"),
     ],
 )
@@ -125,3 +144,10 @@ def test_the_shortest_words_of_a_long_language_do_not_take_for_ever():
     letters = " | ".join(f"x{i}" for i in range(10))
     language = parse_language(f"({letters})* A B C D E F G H I J K L")
     assert len(shortest_words(language, 3)) == 3
+
+
+def test_the_words_of_languages_with_many_words_come_one_by_one():
+    assert len(shortest_words(parse_language("(A|B|C|D|E|F)^8 G"), 4)) == 4
+    language = parse_language("A^N B^M C^K D^J E^N F^M G^K H^J")
+    assert len(shortest_words(language, 3)) == len(near_misses(language, 8, most=3)) == 3
+    assert shortest_words(parse_language("A^100 B")) == [("A",) * 100 + ("B",)]

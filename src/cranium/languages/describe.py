@@ -5,103 +5,160 @@ from __future__ import annotations
 from cranium.languages.syntax import (
     Both,
     Choice,
+    Counted,
     Expression,
     Language,
     Letter,
-    Linear,
     Power,
     Repeat,
     Sequence,
     Shuffle,
-    variables_of,
+    walk,
 )
 
 __all__ = ["describe"]
 
 _TIMES = {1: "once", 2: "twice"}
 _MORE = {1: "one or more times", 0: "any number of times"}
-_AS_OFTEN = {2: "twice as many times", 3: "three times as many times"}
+_AS_OFTEN = {
+    1: "as many times",
+    2: "twice as many times",
+    3: "three times as many times",
+}
 _SIGNS = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most", "==": "equal to"}
 
 
 def describe(language: Language) -> str:
     """Say in English what a language asks for.
 
+    An exponent is explained by what it repeats first, if that is clear; otherwise by its name.
+
     Example:
         >>> from cranium.languages import parse_language
         >>> print(describe(parse_language("A^N B C^N never D")))
         read A one or more times, then B once, then C as many times as A; D must never happen
         >>> print(describe(parse_language("(mail | parcel)^N office^2N")))
-        read (either mail or parcel) one or more times, then office twice as many times as that
+        read (either mail or parcel) N times, then office 2N times; N is 1 or more
     """
     writer = _Writer(language)
     clauses = [f"read {writer.say(language.expression)}"]
+    for name in language.variables:
+        if name in writer.named:
+            clauses.append(f"{name} is {_number_of(*language.bounds(name))}")
     for constraint in language.constraints:
         if isinstance(constraint.right, str):
-            clauses.append(_compared(constraint.left, constraint.sign, constraint.right))
+            clauses.append(f"{constraint.left} is {_SIGNS[constraint.sign]} {constraint.right}")
     if language.never:
-        clauses.append(f"{_listed(language.never, 'and')} must never happen")
+        clauses.append(f"{_listed(language.never)} must never happen")
     clauses += [f"{name} means {formula}" for name, formula in language.bindings]
     return "; ".join(clauses)
 
 
-def _compared(one: str, sign: str, other: str) -> str:
-    return f"{one} is {_SIGNS[sign]} {other}"
-
-
 class _Writer:
+    """Writes an expression, and knows which exponents have to be called by their names."""
+
     def __init__(self, language: Language) -> None:
         self.language = language
-        self.what: dict[str, str] = {}
+        self.first: dict[int, str] = {}
+        compared = {
+            name
+            for constraint in language.constraints
+            if isinstance(constraint.right, str)
+            for name in (constraint.left, constraint.right)
+        }
+        occurrences = _occurrences(language.expression, ())
+        self.named = {
+            name
+            for name in language.variables
+            if name in compared or not self._is_clear([o for o in occurrences if o[0] == name])
+        }
+
+    def _is_clear(self, occurrences: list[_Occurrence]) -> bool:
+        """Whether "as many times as A" says it: the A that comes before is the only one."""
+        letters = [n.name for n in walk(self.language.expression) if isinstance(n, Letter)]
+        defined: list[tuple[_Way, str]] = []
+        for index, (name, power, way) in enumerate(occurrences):
+            exponent = power.exponent
+            if len(exponent.factors) > 1 or exponent.constant or _REPEATED in way:
+                return False
+            before = [other for _, _, other in occurrences[:index] if _meet(other, way)]
+            known = [letter for other, letter in defined if way[: len(other)] == other]
+            if before and (not known or dict(exponent.factors)[name] not in _AS_OFTEN):
+                return False
+            if before:
+                self.first[id(power)] = known[-1]
+                continue
+            if dict(exponent.factors)[name] > 1:
+                return False
+            if isinstance(power.body, Letter) and letters.count(power.body.name) == 1:
+                defined.append((way, power.body.name))
+        return True
 
     def say(self, node: Expression) -> str:
         match node:
             case Letter(name=name):
                 return f"{name} once"
             case Sequence(parts=parts):
-                return ", then ".join(self.say(part) for part in parts) or "nothing"
+                return ", then ".join(self._member(part) for part in parts) or "nothing"
             case Choice(parts=parts):
-                return f"either {' or '.join(self._inside(part) for part in parts)}"
+                return f"either {' or '.join(map(self._group, parts))}"
             case Shuffle(parts=parts):
-                return "in any order, side by side: " + " and ".join(
-                    self._group(part) for part in parts
-                )
+                return "in any order, side by side: " + " and ".join(map(self._group, parts))
             case Both(parts=parts):
-                return "what is both " + " and ".join(self._group(part) for part in parts)
+                return "what is both " + " and ".join(map(self._group, parts))
             case Repeat(body=body, low=low, high=high):
                 return f"{self._group(body)} {_how_often(low, high)}"
-            case Power(body=body, exponent=exponent):
-                return f"{self._group(body)} {self._power(body, exponent)}"
+            case Power(body=body):
+                return f"{self._group(body)} {self._times(node)}"
         raise AssertionError(node)
 
-    def _inside(self, node: Expression) -> str:
-        return node.name if isinstance(node, Letter) else self.say(node)
+    def _member(self, node: Expression) -> str:
+        apart = isinstance(node, Choice | Shuffle | Both)
+        return f"({self.say(node)})" if apart else self.say(node)
 
     def _group(self, node: Expression) -> str:
-        return node.name if isinstance(node, Letter) else f"({self._inside(node)})"
+        return node.name if isinstance(node, Letter) else f"({self.say(node)})"
 
-    def _power(self, body: Expression, exponent: Linear) -> str:
-        simple = len(exponent.factors) == 1 and not exponent.constant
-        (name, factor), *_ = exponent.factors
-        if simple and name not in self.what:
-            self.what[name] = body.name if isinstance(body, Letter) else "that"
-            low, high = self.language.bounds(name)
-            often = _how_often(low, high)
-            if factor == 1:
-                return (
-                    often
-                    if len(variables_of(self.language.expression)) == 1
-                    else (f"{often} (that is {name})")
-                )
-            return f"{factor}{name} times, where {name} is {_number_of(low, high)}"
-        for other, _ in exponent.factors:
-            self.what.setdefault(other, other)
-        known = self.what[name]
-        if simple and factor == 1:
-            return f"as many times as {known}"
-        if simple and factor in _AS_OFTEN:
-            return f"{_AS_OFTEN[factor]} as {known}"
-        return f"{exponent} times"
+    def _times(self, node: Power) -> str:
+        names = [name for name, _ in node.exponent.factors]
+        if self.named & set(names):
+            self.named |= set(names)
+            return f"{node.exponent} times"
+        if (known := self.first.get(id(node))) is not None:
+            return f"{_AS_OFTEN[node.exponent.factors[0][1]]} as {known}"
+        return _how_often(*self.language.bounds(names[0]))
+
+
+_Way = tuple[tuple[int, int], ...]
+"""Which alternative was taken at each choice that an occurrence is in."""
+_Occurrence = tuple[str, Power, _Way]
+_REPEATED = (-1, -1)
+
+
+def _occurrences(node: Expression, way: _Way) -> list[_Occurrence]:
+    match node:
+        case Letter() | Counted():
+            return []
+        case Power(body=body, exponent=exponent):
+            own = [(name, node, way) for name, _ in exponent.factors]
+            return own + _occurrences(body, (*way, _REPEATED))
+        case Repeat(body=body, low=0, high=1):
+            return _occurrences(body, (*way, (id(node), 0)))
+        case Repeat(body=body):
+            return _occurrences(body, (*way, _REPEATED))
+        case Choice(parts=parts):
+            return [
+                found
+                for index, part in enumerate(parts)
+                for found in _occurrences(part, (*way, (id(node), index)))
+            ]
+    return [found for part in node.parts for found in _occurrences(part, way)]
+
+
+def _meet(one: _Way, other: _Way) -> bool:
+    """Whether both can be in one word: they take no different alternatives of a choice."""
+    taken = dict(one)
+    return all(taken.get(choice, index) == index for choice, index in other)
 
 
 def _how_often(low: int, high: int | None) -> str:
@@ -118,5 +175,5 @@ def _number_of(low: int, high: int | None) -> str:
     return str(low) if low == high else f"from {low} to {high}"
 
 
-def _listed(names: tuple[str, ...], word: str) -> str:
-    return f" {word} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

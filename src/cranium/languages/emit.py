@@ -9,6 +9,7 @@ from itertools import product
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import And, Formula, Not, Or, Proposition
 from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
 from cranium.errors import LanguageError
 from cranium.languages.determinise import Machine, Move, Zeros
@@ -42,6 +43,12 @@ class _Emission:
         self.letters = language.letters
         bound = dict(language.bindings)
         self.meaning = {x: bound.get(x, Proposition(x)) for x in self.letters}
+        for letter, formula in bound.items():
+            if not is_satisfiable(self._only(letter)):
+                raise LanguageError(
+                    f"the letter {letter} can never happen alone: it means {formula}",
+                    fix="look at the with clause: a label with two letters fails",
+                )
         self.machine = machine
         self.counters = counters
         self.reward = reward

@@ -66,6 +66,12 @@ _SAID = {
     "$END": "the end",
 }
 
+_NO_COMPARISONS = {
+    "=": "write == for equal",
+    "!=": "write the smaller and the greater values as alternatives",
+    "≠": "write the smaller and the greater values as alternatives",
+}
+
 
 def parse_language(text: str) -> Language:
     """Read a task that is written as a formal language.
@@ -107,7 +113,9 @@ def _parser() -> Callable[[str], Any]:
 
 
 def _refuse(problem: UnexpectedInput, text: str) -> NoReturn:
-    said, offset = explain(problem, text, _SAID)
+    wanted = getattr(problem, "accepts", None) or getattr(problem, "allowed", None) or set()
+    numbers = {"NAME": "a variable"} if "INT" in wanted else {}
+    said, offset = explain(problem, text, {**_SAID, **numbers})
     raise LanguageSyntaxError.pointing(f"a task expects {said}", text, offset) from None
 
 
@@ -156,10 +164,11 @@ class _Builder(Transformer[Token, Any]):
         for part in parts:
             shared = seen & set(letters_of(part))
             if shared:
-                self.refuse(
-                    meta,
+                self._point_at(
+                    min(shared),
                     f"tasks done side by side share no letters, but both have {min(shared)!r}",
                     "write the interleavings that you mean as alternatives",
+                    within=(meta.start_pos, meta.end_pos),
                 )
             seen |= set(letters_of(part))
         return Shuffle(tuple(parts))
@@ -228,14 +237,22 @@ class _Builder(Transformer[Token, Any]):
             else:
                 name, factor = (child, 1) if isinstance(child, str) else child
                 factors[name] = factors.get(name, 0) + sign * factor
-        if any(factor < 0 for factor in factors.values()):
-            self.refuse(meta, "a variable in an exponent is added, not taken away")
+        for name, factor in factors.items():
+            if factor < 0:
+                self._point_at(
+                    name,
+                    f"a variable in an exponent is added, but {name} is taken away",
+                    "use a sum where the exponent is greater: A^M B^(M+K)",
+                    within=(meta.start_pos, meta.end_pos),
+                )
         return Linear(tuple((n, f) for n, f in factors.items() if f), constant)
 
     # Clauses
 
     def constraint(self, meta: Meta, parts: list[Any]) -> tuple[str, Constraint]:
         left, sign, right = parts
+        if sign in _NO_COMPARISONS:
+            self.refuse(sign, f"exponents are not compared with {sign}", _NO_COMPARISONS[str(sign)])
         sign = {"≥": ">=", "≤": "<="}.get(str(sign), str(sign))
         if isinstance(left, int):
             if isinstance(right, int):
@@ -331,8 +348,15 @@ class _Builder(Transformer[Token, Any]):
                     known = ", ".join(language.variables) or "none"
                     self._point_at(side, f"no exponent is called {side!r}", f"known: {known}")
 
-    def _point_at(self, name: str, message: str, fix: str | None = None) -> NoReturn:
-        places = [m.start() for m in re.finditer(rf"(?<!\w)\d*{re.escape(name)}(?!\w)", self.text)]
+    def _point_at(
+        self,
+        name: str,
+        message: str,
+        fix: str | None = None,
+        within: tuple[int, int] = (0, MAX_TEXT),
+    ) -> NoReturn:
+        whole = re.compile(rf"(?<!\w)\d*{re.escape(name)}(?!\w)")
+        places = [match.start() for match in whole.finditer(self.text, *within)]
         token = Token("NAME", name, start_pos=places[-1] if places else 0)
         self.refuse(token, message, fix)
 
