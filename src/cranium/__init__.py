@@ -1,6 +1,6 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
-from cranium import errors, languages
+from cranium import errors, languages, worlds
 from cranium.automata import library
 from cranium.automata.alphabet import Alphabet
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -20,6 +20,14 @@ from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import CraniumError
 from cranium.languages import compile_language
+from cranium.product import (
+    AutomatonAugmentedMDP,
+    check_labelling,
+    labelling,
+    labelling_from_cells,
+    product,
+    solve,
+)
 
 __version__ = "0.1.0"
 
@@ -27,6 +35,7 @@ __all__ = [
     "FALSE",
     "TRUE",
     "Alphabet",
+    "AutomatonAugmentedMDP",
     "Configuration",
     "CounterMachine",
     "CountingRewardAutomaton",
@@ -43,18 +52,24 @@ __all__ = [
     "as_cra",
     "automaton_schema",
     "check",
+    "check_labelling",
     "compile_language",
     "draw",
     "dumps",
     "equivalent",
     "errors",
+    "labelling",
+    "labelling_from_cells",
     "languages",
     "library",
     "load",
     "loads",
     "minimise",
     "parse_formula",
+    "product",
     "save",
+    "solve",
     "unroll",
+    "worlds",
     "zero_test",
 ]

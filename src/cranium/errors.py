@@ -24,6 +24,8 @@
     │   └── FileFormatError             a file with the wrong structure, or one too hostile to read
     ├── InvalidArgumentError            a bound, limit or option that makes no sense
     ├── LanguageError                   a language that no deterministic counter machine can follow
+    ├── SpaceError                      more configurations or states than fit
+    ├── WorldError                      an environment that does not fit its table or task
     ├── ConversionError                 a conversion that has no answer for this machine
     ├── DrawingError                    a picture that could not be made
     └── FileAccessError                 a file that could not be read or written
@@ -61,12 +63,14 @@ __all__ = [
     "RewardError",
     "RunError",
     "SilentLoopError",
+    "SpaceError",
     "StaticSilentLoopError",
     "TerminalStateError",
     "TextError",
     "UnknownNameError",
     "UnsettledError",
     "WordSyntaxError",
+    "WorldError",
 ]
 
 
@@ -289,6 +293,14 @@ class LanguageError(CraniumError, ValueError):
     """
 
     words: tuple[tuple[str, ...], ...] = ()
+
+
+class SpaceError(CraniumError, ValueError):
+    """More configurations, states or pairs of both than there is room for."""
+
+
+class WorldError(CraniumError, ValueError):
+    """An environment that does not fit its table, its task or its labelling."""
 
 
 class ConversionError(CraniumError, ValueError):

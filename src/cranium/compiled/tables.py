@@ -1,0 +1,264 @@
+"""The configurations ⟨u, c⟩ of a machine as numbers, and its steps as tables.
+
+Silent transitions are folded in. A configuration with a counter above the limit is the *overflow*
+configuration: terminal, without success. A step that the machine refuses (a counter below zero, no
+transition where that is an error) is marked, and taking it raises the machine's own error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.automata.alphabet import AnyLabel
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.reward import RewardFunction
+from cranium.automata.transition import Configuration
+from cranium.errors import InvalidArgumentError, RunError, SpaceError, check_count, shorten
+
+__all__ = ["AutomatonTables", "ConfigurationSpace", "GrowingSpace", "largest_increment"]
+
+MAX_CONFIGURATIONS = 2_000_000
+REFUSED = -1
+"""In place of the next configuration: the machine refuses this step."""
+UNKNOWN = -2
+"""In place of the next configuration: not worked out yet (growing spaces only)."""
+OVERFLOW = Configuration("overflow", ())
+
+
+class AutomatonTables(NamedTuple):
+    """A machine as arrays: L labels, X configurations."""
+
+    next_configuration: NDArray[np.int32]  # [L, X]; REFUSED where the machine refuses
+    reward: NDArray[np.float64]  # [L, X]; without what reward functions add
+    reward_function: NDArray[np.int32]  # [L, X]; which reward function adds to it, -1 for none
+    terminal: NDArray[np.bool_]  # [X]
+    accepting: NDArray[np.bool_]  # [X]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of labels and of configurations."""
+        labels, configurations = self.next_configuration.shape
+        return labels, configurations
+
+
+def largest_increment(automaton: CountingRewardAutomaton) -> int:
+    """The most that one transition adds to a counter.
+
+    Example:
+        >>> import cranium
+        >>> largest_increment(cranium.library.load("office"))
+        1
+    """
+    return max((max(t.change, default=0) for t in automaton.transitions), default=0)
+
+
+class GrowingSpace:
+    """Configurations as numbers, given out as they are met.
+
+    Args:
+        automaton: The machine.
+        labels: The labels that can occur; names and sets of names are allowed.
+        counter_limit: Γ: a counter above it overflows. None if nothing does.
+        max_configurations: How many configurations there may be.
+
+    Example:
+        >>> import cranium
+        >>> space = GrowingSpace(cranium.library.load("anbcn"), ["A", "B", "C", ()])
+        >>> x = space.step(0, space.start)
+        >>> print(x, space.decode(x), len(space))
+        1 ⟨counting, 1⟩ 2
+    """
+
+    def __init__(
+        self,
+        automaton: CountingRewardAutomaton,
+        labels: Iterable[AnyLabel],
+        *,
+        counter_limit: int | None = None,
+        max_configurations: int = MAX_CONFIGURATIONS,
+    ) -> None:
+        self.automaton = automaton
+        self.labels = tuple(dict.fromkeys(automaton.alphabet.label(label) for label in labels))
+        if not self.labels:
+            raise InvalidArgumentError("a space needs at least one label")
+        if counter_limit is not None:
+            check_count("the counter limit", counter_limit, least=0)
+        self.counter_limit = counter_limit
+        self.max_configurations = check_count("max_configurations", max_configurations)
+        self.configurations: list[Configuration] = []
+        self.reward_functions: list[RewardFunction] = []
+        self.problems: dict[tuple[int, int], RunError] = {}
+        self._index: dict[Configuration, int] = {}
+        self._functions: dict[RewardFunction, int] = {}
+        self._grow(16)
+        self.start = self.encode(automaton.start)
+
+    def __len__(self) -> int:
+        return len(self.configurations)
+
+    @property
+    def tables(self) -> AutomatonTables:
+        """The tables as far as they are known: views, which later growth may leave behind."""
+        x = len(self)
+        return AutomatonTables(
+            self._next[:, :x],
+            self._reward[:, :x],
+            self._function[:, :x],
+            self._terminal[:x],
+            self._accepting[:x],
+        )
+
+    def label_index(self, label: AnyLabel) -> int:
+        """Which row of the tables stands for a label."""
+        bits = self.automaton.alphabet.label(label)
+        try:
+            return self.labels.index(bits)
+        except ValueError:
+            raise InvalidArgumentError(
+                f"the label {self.automaton.alphabet.format(bits)} is not one of this space",
+                fix="make the space with it",
+            ) from None
+
+    def decode(self, number: int) -> Configuration:
+        """The configuration that a number stands for."""
+        return self.configurations[number]
+
+    def encode(self, configuration: Configuration) -> int:
+        """The number of a configuration; a new one gets the next number.
+
+        Example:
+            >>> import cranium
+            >>> space = GrowingSpace(cranium.library.load("anbcn"), ["A", "B", "C"])
+            >>> space.encode(Configuration("counting", (7,)))
+            1
+        """
+        known = self._index.get(configuration)
+        if known is not None:
+            return known
+        if configuration != OVERFLOW:
+            self.automaton.check_configuration(configuration)
+            if self.counter_limit is not None and any(
+                c > self.counter_limit for c in configuration.counters
+            ):
+                return self.encode(OVERFLOW)
+        number = len(self.configurations)
+        if number >= self.max_configurations:
+            raise SpaceError(
+                f"the machine has more than {self.max_configurations:,} configurations"
+                + ("" if self.counter_limit is None else f" up to {self.counter_limit} (Γ)"),
+                fix="lower the counter limit, or let configurations be met one by one",
+            )
+        if number == self._next.shape[1]:
+            self._grow(2 * number)
+        self.configurations.append(configuration)
+        self._index[configuration] = number
+        over = configuration == OVERFLOW
+        self._terminal[number] = over or self.automaton.is_terminal(configuration)
+        self._accepting[number] = not over and self.automaton.is_accepting(configuration)
+        if self._terminal[number]:  # a terminal configuration is never left
+            self._next[:, number] = number
+        return number
+
+    def step(self, label: int, number: int) -> int:
+        """The number of the next configuration, worked out now if it is not known yet."""
+        after = int(self._next[label, number])
+        if after >= 0:
+            return after
+        if after == UNKNOWN:
+            after = self._fill(label, number)
+        if after == REFUSED:
+            raise self.problems[label, number]
+        return after
+
+    def _fill(self, label: int, number: int) -> int:
+        try:
+            step = self.automaton.step(self.configurations[number], self.labels[label])
+        except RunError as problem:
+            self.problems[label, number] = problem
+            self._next[label, number] = REFUSED
+            return REFUSED
+        after = self.encode(step.configuration)
+        self._next[label, number] = after
+        if isinstance(step.reward, RewardFunction):
+            function = self._functions.setdefault(step.reward, len(self._functions))
+            if function == len(self.reward_functions):
+                self.reward_functions.append(step.reward)
+            self._function[label, number] = function
+        else:
+            self._reward[label, number] = step.reward
+        return after
+
+    def _grow(self, capacity: int) -> None:
+        capacity = min(capacity, self.max_configurations)
+        shape = (len(self.labels), capacity)
+        old = getattr(self, "_next", np.zeros((len(self.labels), 0), np.int32)).shape[1]
+        fresh = (
+            ("_next", np.full(shape, UNKNOWN, np.int32)),
+            ("_reward", np.zeros(shape, np.float64)),
+            ("_function", np.full(shape, -1, np.int32)),
+            ("_terminal", np.zeros(capacity, np.bool_)),
+            ("_accepting", np.zeros(capacity, np.bool_)),
+        )
+        for name, array in fresh:
+            if old:
+                array[..., :old] = getattr(self, name)
+            setattr(self, name, array)
+
+    _next: NDArray[np.int32]
+    _reward: NDArray[np.float64]
+    _function: NDArray[np.int32]
+    _terminal: NDArray[np.bool_]
+    _accepting: NDArray[np.bool_]
+
+
+class ConfigurationSpace(GrowingSpace):
+    """All configurations that the machine can reach, as numbers: the closure under its steps.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.library.load("anbcn")
+        >>> space = ConfigurationSpace(machine, ["A", "B", "C", ()], counter_limit=3)
+        >>> len(space), space.tables.shape
+        (14, (4, 14))
+        >>> print(space.decode(space.step(space.label_index("A"), space.start)))
+        ⟨counting, 1⟩
+    """
+
+    def __init__(
+        self,
+        automaton: CountingRewardAutomaton,
+        labels: Iterable[AnyLabel],
+        *,
+        counter_limit: int,
+        max_configurations: int = MAX_CONFIGURATIONS,
+    ) -> None:
+        super().__init__(
+            automaton, labels, counter_limit=counter_limit, max_configurations=max_configurations
+        )
+        number = 0
+        try:
+            while number < len(self):
+                if not self._terminal[number]:
+                    for label in range(len(self.labels)):
+                        self._fill(label, number)
+                number += 1
+        except SpaceError as problem:
+            most = len(automaton.states) * (counter_limit + 1) ** automaton.num_counters
+            raise SpaceError(
+                f"{problem.message}; there may be up to {most:,}, about "
+                f"{most * len(self.labels) * 16 / 2**20:,.0f} MiB of tables",
+                fix=problem.fix,
+            ) from None
+        self.encode(OVERFLOW)  # so that every space has it
+
+    def indices(self, configurations: Sequence[Configuration]) -> NDArray[np.int32]:
+        """The numbers of several configurations, which must be in the space."""
+        found = [self._index.get(configuration, -1) for configuration in configurations]
+        if -1 in found:
+            strange = configurations[found.index(-1)]
+            raise InvalidArgumentError(f"the machine cannot reach {shorten(str(strange))}")
+        return np.array(found, dtype=np.int32)

@@ -1,0 +1,162 @@
+"""The worlds and the ready-made tasks, and their Gymnasium ids.
+
+``gymnasium.make("cranium/Letter-v0")`` is a world by itself, ``"cranium/Letter-anbcdn-v0"`` the
+product of that world and a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+
+from cranium.automata import library
+from cranium.errors import UnknownNameError
+from cranium.product.aamdp import AutomatonAugmentedMDP
+from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.letter import LetterEnv
+from cranium.worlds.office import OfficeWorld
+
+__all__ = ["CATALOGUE", "WorldEntry", "make_product", "make_world", "register"]
+
+NAMESPACE = "cranium"
+
+
+@dataclass(frozen=True)
+class WorldEntry:
+    """A world as it is listed.
+
+    Attributes:
+        name: Its name, as in ``cranium/NAME-v0``.
+        make: What makes it.
+        about: What it is, in a line.
+        horizon: After how many steps an episode is cut off.
+        tasks: Ready-made tasks: a name, and the machine of the library.
+        options: What that is given.
+    """
+
+    name: str
+    make: Callable[..., FiniteWorld]
+    about: str
+    horizon: int
+    tasks: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """The Gymnasium id of the world by itself."""
+        return f"{NAMESPACE}/{self.name}-v0"
+
+    def product_id(self, task: str) -> str:
+        """The Gymnasium id of the world with a task."""
+        return f"{NAMESPACE}/{self.name}-{task}-v0"
+
+
+CATALOGUE: tuple[WorldEntry, ...] = (
+    WorldEntry(
+        "Letter",
+        LetterEnv.experiment,
+        "letters on a grid; A becomes B after N observations",
+        100,
+        {"anbcdn": "anbcdn", "anbcn": "anbcn"},
+        {"times": (1, 5)},
+    ),
+    WorldEntry(
+        "Office",
+        OfficeWorld,
+        "the office of the paper, with mail that runs out",
+        1000,
+        {"mail-and-coffee": "office", "mail-delivery": "mail-delivery"},
+    ),
+    WorldEntry(
+        "ToroOffice",
+        OfficeWorld,
+        "the office of the reward-machine literature",
+        1000,
+        {
+            "coffee": "toro-coffee",
+            "mail": "toro-mail",
+            "coffee-and-mail": "toro-coffee-mail",
+            "patrol": "toro-patrol",
+        },
+        {"layout": "toro-icarte", "mail": None},
+    ),
+)
+"""All worlds."""
+
+
+def make_world(name: str, **options: Any) -> FiniteWorld:
+    """One of the worlds, by its name in the catalogue.
+
+    Example:
+        >>> make_world("Office", mail=3).mail
+        (3, 3)
+    """
+    entry = _entry(name)
+    return entry.make(**{**entry.options, **options})
+
+
+def make_product(
+    world: str,
+    task: str,
+    *,
+    horizon: int | None = None,
+    product: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> AutomatonAugmentedMDP:
+    """A world with one of its ready-made tasks.
+
+    Args:
+        world: The name of the world.
+        task: The name of the task.
+        horizon: After how many steps an episode is cut off; by default the world's.
+        product: More arguments of the product, such as ``{"encoding": BoxEncoding()}``.
+        **options: Arguments of the world.
+
+    Example:
+        >>> make_product("Letter", "anbcdn", times=3).automaton.name
+        'A^N B C D^N'
+    """
+    entry = _entry(world)
+    if task not in entry.tasks:
+        raise UnknownNameError.of(f"task in the world {world}", task, entry.tasks)
+    return AutomatonAugmentedMDP(
+        make_world(world, **options),
+        library.load(entry.tasks[task]),
+        horizon=entry.horizon if horizon is None else horizon,
+        **(product or {}),
+    )
+
+
+def _entry(name: str) -> WorldEntry:
+    for entry in CATALOGUE:
+        if entry.name == name:
+            return entry
+    raise UnknownNameError.of("world", name, [entry.name for entry in CATALOGUE])
+
+
+def register() -> None:
+    """Tell Gymnasium of all worlds and ready-made products; doing it twice changes nothing.
+
+    Example:
+        >>> register()
+        >>> gym.make("cranium/Office-mail-delivery-v0").unwrapped.vocabulary[:2]
+        ('A', 'decoration')
+    """
+    for entry in CATALOGUE:
+        if entry.id in gym.registry:
+            continue
+        gym.register(
+            entry.id,
+            f"{__name__}:make_world",
+            max_episode_steps=entry.horizon,
+            kwargs={"name": entry.name},
+        )
+        for task in entry.tasks:
+            gym.register(
+                entry.product_id(task),
+                f"{__name__}:make_product",
+                kwargs={"world": entry.name, "task": task},
+            )

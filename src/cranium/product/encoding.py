@@ -1,0 +1,262 @@
+"""How ⟨s, u, c⟩ is shown to a learner: as a dictionary, as a vector, or as one number.
+
+An encoding is made for one product; it declares its space, and what it encodes it can decode.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration
+from cranium.compiled.tables import OVERFLOW, ConfigurationSpace
+from cranium.errors import InvalidArgumentError, WorldError, shorten
+
+__all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
+
+UNLIMITED = 2**31 - 1
+"""The bound of a counter when neither a limit nor a horizon gives one."""
+
+
+class Encoding(ABC):
+    """Turns a ground observation and a configuration into an observation, and back."""
+
+    space: spaces.Space[Any]
+
+    def bind(
+        self,
+        ground: spaces.Space[Any],
+        automaton: CountingRewardAutomaton,
+        counter_limit: int | None,
+    ) -> None:
+        """Fit it to an environment, a machine and a limit of its counters."""
+        self.ground = ground
+        self.automaton = automaton
+        self.counter_limit = counter_limit
+        self.names = (*automaton.states, *automaton.terminal, OVERFLOW.state)
+        self.numbers = {name: index for index, name in enumerate(self.names)}
+        self.space = self._make_space()
+        self._parts: dict[Configuration, Any] = {}
+
+    def encode(self, ground: Any, configuration: Configuration) -> Any:
+        """The observation of ⟨s, u, c⟩."""
+        part = self._parts.get(configuration)
+        if part is None:
+            part = self._parts[configuration] = self._machine_part(configuration)
+        return self._join(ground, part)
+
+    @abstractmethod
+    def decode(self, observation: Any) -> tuple[Any, Configuration]:
+        """The ground observation and the configuration."""
+
+    @abstractmethod
+    def _make_space(self) -> spaces.Space[Any]: ...
+
+    @abstractmethod
+    def _machine_part(self, configuration: Configuration) -> Any: ...
+
+    @abstractmethod
+    def _join(self, ground: Any, part: Any) -> Any: ...
+
+    @property
+    def most(self) -> int:
+        """The greatest value of a counter that is shown."""
+        return UNLIMITED if self.counter_limit is None else self.counter_limit
+
+    def _counters(self, configuration: Configuration) -> NDArray[np.int64]:
+        """The counters; those of an overflow are unknown, and shown at the limit."""
+        if configuration == OVERFLOW:
+            return np.full(self.automaton.num_counters, self.most, np.int64)
+        return np.array(configuration.counters, dtype=np.int64)
+
+    def _configuration(self, state: int, counters: NDArray[np.int64]) -> Configuration:
+        if state == len(self.names) - 1:
+            return OVERFLOW
+        return Configuration(self.names[state], tuple(int(c) for c in counters))
+
+
+class DictEncoding(Encoding):
+    """A dictionary: ``ground``, ``machine_state`` (a number) and ``counters``.
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv
+        >>> env = cranium.product(LetterEnv.experiment(1), cranium.library.load("anbcdn"))
+        >>> observation, _ = env.reset(seed=0)
+        >>> observation["machine_state"], observation["counters"], observation["ground"]
+        (np.int64(0), array([0]), array([4, 4, 1]))
+    """
+
+    def _make_space(self) -> spaces.Dict:
+        k = self.automaton.num_counters
+        return spaces.Dict(
+            {
+                "ground": self.ground,
+                "machine_state": spaces.Discrete(len(self.names)),
+                "counters": spaces.Box(0, self.most, (k,), np.int64),
+            }
+        )
+
+    def _machine_part(self, configuration: Configuration) -> Any:
+        counters = self._counters(configuration)
+        counters.setflags(write=False)  # it is given out again
+        return np.int64(self.numbers[configuration.state]), counters
+
+    def _join(self, ground: Any, part: Any) -> dict[str, Any]:
+        return {"ground": ground, "machine_state": part[0], "counters": part[1]}
+
+    def decode(self, observation: Any) -> tuple[Any, Configuration]:
+        """The ground observation and the configuration."""
+        counters = np.asarray(observation["counters"])
+        return observation["ground"], self._configuration(
+            int(observation["machine_state"]), counters
+        )
+
+
+class BoxEncoding(Encoding):
+    """A vector for networks: the ground observation flattened, the machine state one-hot, counters.
+
+    Args:
+        counters: ``"raw"`` is their values; ``"log"`` is log(1 + c); ``"bits"`` is for each counter
+            whether it is zero, whether it is not, and its value one-hot up to ``clip``, where
+            greater values are shown as ``clip`` (only then is something lost).
+        clip: The greatest value that ``"bits"`` tells apart.
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv
+        >>> machine = cranium.library.load("anbcdn")
+        >>> env = cranium.product(LetterEnv(), machine, encoding=BoxEncoding("log"), horizon=9)
+        >>> env.reset(seed=0)[0].shape
+        (21,)
+    """
+
+    def __init__(self, counters: Literal["raw", "log", "bits"] = "bits", *, clip: int = 10) -> None:
+        if counters not in ("raw", "log", "bits"):
+            raise InvalidArgumentError(f"counters are raw, log or bits, not {shorten(counters)}")
+        self.counters = counters
+        self.clip = clip
+
+    def _make_space(self) -> spaces.Box:
+        flat = spaces.flatten_space(self.ground)
+        if not isinstance(flat, spaces.Box):
+            raise WorldError(
+                f"observations in {self.ground} have no fixed length as a vector",
+                fix="use the dictionary encoding",
+            )
+        k = self.automaton.num_counters
+        width = len(self.names)
+        if self.counters == "bits":
+            low, high = np.zeros(k * (self.clip + 3)), np.ones(k * (self.clip + 3))
+        else:
+            most = float(self.most) if self.counters == "raw" else np.log1p(self.most)
+            low, high = np.zeros(k), np.full(k, most)
+        self.width = flat.shape[0]
+        return spaces.Box(
+            np.concatenate([flat.low, np.zeros(width), low]).astype(np.float32),
+            _up(np.concatenate([flat.high, np.ones(width), high])),
+            dtype=np.float32,
+        )
+
+    def _machine_part(self, configuration: Configuration) -> NDArray[np.float32]:
+        state = np.zeros(len(self.names))
+        state[self.numbers[configuration.state]] = 1
+        values = self._counters(configuration)
+        if self.counters == "raw":
+            shown = values.astype(float)
+        elif self.counters == "log":
+            shown = np.log1p(values)
+        else:
+            digits = np.eye(self.clip + 1)[np.minimum(values, self.clip)]
+            zero = (values == 0)[:, None]
+            shown = np.concatenate([zero, ~zero, digits], axis=1).ravel()
+        return np.concatenate([state, shown]).astype(np.float32)
+
+    def _join(self, ground: Any, part: NDArray[np.float32]) -> NDArray[np.float32]:
+        flat = np.asarray(spaces.flatten(self.ground, ground), dtype=np.float32)
+        return np.concatenate([flat, part])
+
+    def decode(self, observation: Any) -> tuple[Any, Configuration]:
+        """The ground observation and the configuration."""
+        vector = np.asarray(observation)
+        flat = spaces.flatten_space(self.ground)
+        whole = np.issubdtype(flat.dtype or np.float32, np.integer)
+        head = vector[: self.width]
+        head = (np.rint(head) if whole else head).astype(flat.dtype)
+        ground = spaces.unflatten(self.ground, head)
+        width = len(self.names)
+        state = int(np.argmax(vector[self.width : self.width + width]))
+        rest = vector[self.width + width :]
+        if self.counters == "raw":
+            values = np.rint(rest).astype(np.int64)
+        elif self.counters == "log":
+            values = np.rint(np.expm1(rest.astype(float))).astype(np.int64)
+        else:
+            digits = rest.reshape(-1, self.clip + 3)[:, 2:]
+            values = np.argmax(digits, axis=1).astype(np.int64)
+        return ground, self._configuration(state, values)
+
+
+class TabularEncoding(Encoding):
+    """One number for ⟨s, u, c⟩, for tables; the ground observations must be finitely many.
+
+    Needs a limit for the counters (a horizon, or ``counter_limit``).
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv
+        >>> machine = cranium.library.load("anbcdn")
+        >>> env = cranium.product(LetterEnv(), machine, encoding=TabularEncoding(), counter_limit=2)
+        >>> observation, _ = env.reset(seed=0)
+        >>> env.observation_space, env.encoding.decode(observation)[1]
+        (Discrete(1152), Configuration(state='await A', counters=(0,)))
+    """
+
+    def _make_space(self) -> spaces.Discrete:
+        if self.counter_limit is None:
+            raise WorldError("a table needs a limit for the counters", fix="give a horizon")
+        self.sizes = _sizes(self.ground)
+        labels = [0, *(1 << i for i in range(len(self.automaton.propositions)))]
+        self.configurations = ConfigurationSpace(
+            self.automaton, labels, counter_limit=self.counter_limit
+        )
+        return spaces.Discrete(int(np.prod(self.sizes)) * len(self.configurations))
+
+    def _machine_part(self, configuration: Configuration) -> int:
+        return int(self.configurations.indices([configuration])[0])
+
+    def _join(self, ground: Any, part: int) -> np.int64:
+        if isinstance(self.ground, spaces.Discrete):
+            index = int(ground) - int(self.ground.start)
+        else:
+            index = int(np.ravel_multi_index(tuple(np.ravel(ground)), self.sizes))
+        return np.int64(index * len(self.configurations) + part)
+
+    def decode(self, observation: Any) -> tuple[Any, Configuration]:
+        """The ground observation and the configuration."""
+        index, part = divmod(int(observation), len(self.configurations))
+        if isinstance(self.ground, spaces.Discrete):
+            return np.int64(index + int(self.ground.start)), self.configurations.decode(part)
+        cell = np.array(np.unravel_index(index, self.sizes), dtype=self.ground.dtype)
+        return cell.reshape(self.ground.shape or ()), self.configurations.decode(part)
+
+
+def _sizes(ground: spaces.Space[Any]) -> tuple[int, ...]:
+    if isinstance(ground, spaces.Discrete):
+        return (int(ground.n),)
+    if isinstance(ground, spaces.MultiDiscrete):
+        return tuple(int(n) for n in np.ravel(ground.nvec))
+    if isinstance(ground, spaces.MultiBinary):
+        return (2,) * int(np.prod(ground.shape))
+    raise WorldError(f"observations in {ground} are not finitely many", fix="use another encoding")
+
+
+def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Single precision that is nowhere below: a bound must hold for what it bounds."""
+    single = values.astype(np.float32)
+    return np.where(single < values, np.nextafter(single, np.float32(np.inf)), single)

@@ -1,0 +1,213 @@
+"""Labelling functions L(s, a, s′): which events a transition of the environment causes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.errors import InvalidArgumentError, LabelError, UnknownNameError, WorldError, shorten
+from cranium.worlds.tabular import hashable
+
+__all__ = ["LabelReport", "Labelling", "check_labelling", "labelling", "labelling_from_cells"]
+
+Function = Callable[[Any, Any, Any], Iterable[str] | str]
+
+
+class Labelling:
+    """A labelling function with a declared vocabulary.
+
+    Because the vocabulary is declared, a name that is not in it is a mistake and refused, and a
+    name that the automaton does not use is not.
+
+    Example:
+        >>> goal = Labelling(lambda s, a, s2: {"goal"} if s2 == 15 else (), events=["goal"])
+        >>> goal(14, 2, 15)
+        frozenset({'goal'})
+    """
+
+    def __init__(self, function: Function, events: Iterable[str]) -> None:
+        if not callable(function):
+            raise InvalidArgumentError(
+                f"a labelling is a function of (s, a, s′), not {shorten(function)}"
+            )
+        self.function = function
+        self.events = tuple(dict.fromkeys(events))
+        self._known = frozenset(self.events)
+
+    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:
+        """The events of a transition, checked."""
+        found = self.function(observation, action, after)
+        events = frozenset((found,) if isinstance(found, str) else found)
+        if not events <= self._known:
+            strange = sorted(map(str, events - self._known))[0]
+            unknown = UnknownNameError.of("event of this labelling", strange, self.events)
+            raise LabelError(unknown.message, fix=unknown.fix)
+        return events
+
+
+def labelling(*events: str) -> Callable[[Function], Labelling]:
+    """Declare the events of a labelling function.
+
+    Example:
+        >>> @labelling("left", "right")
+        ... def ends(observation, action, after):
+        ...     return "left" if after[0] < -1 else "right" if after[0] > 1 else ()
+        >>> ends([0.0], 0, [1.5])
+        frozenset({'right'})
+    """
+    if not events or not all(isinstance(event, str) for event in events):
+        raise InvalidArgumentError(
+            f"name the events: @labelling('mail', 'coffee'), not {shorten(events)}"
+        )
+    return lambda function: Labelling(function, events)
+
+
+def labelling_from_cells(cells: Mapping[Hashable, str | Iterable[str]]) -> Labelling:
+    """The labelling of a grid: which events happen on which cells (observations).
+
+    Example:
+        >>> lake = labelling_from_cells({15: "goal", (0, 1): {"mail", "door"}})
+        >>> lake(14, 2, np.int64(15)), sorted(lake(None, 0, np.array([0, 1])))
+        (frozenset({'goal'}), ['door', 'mail'])
+    """
+    names = {
+        _cell(cell): frozenset((events,) if isinstance(events, str) else events)
+        for cell, events in cells.items()
+    }
+    return Labelling(_Cells(names), sorted(set().union(*names.values())))
+
+
+class _Cells:
+    """The events of the cell where a step ends; a class, so that it can be pickled."""
+
+    def __init__(self, names: Mapping[Hashable, frozenset[str]]) -> None:
+        self.names = names
+
+    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:  # noqa: ARG002
+        return self.names.get(_cell(after), frozenset())
+
+
+def _cell(where: Any) -> Hashable:
+    if isinstance(where, np.ndarray):
+        return tuple(where.tolist()) if where.ndim else where.item()
+    return where.item() if isinstance(where, np.generic) else where  # type: ignore[no-any-return]
+
+
+@dataclass(slots=True)
+class LabelReport:
+    """What random episodes showed of a labelling.
+
+    Attributes:
+        steps: How many steps were taken.
+        seen: How often each label occurred.
+        never_seen: Propositions of the automaton that never occurred.
+        unknown: Events that the automaton does not know.
+        ambiguous: Observed (s, a, s′) that occurred with different labels. Counterfactual learning
+            on such an observation is unsound: what is imagined depends on something hidden.
+    """
+
+    steps: int = 0
+    seen: dict[frozenset[str], int] = field(default_factory=dict)
+    never_seen: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    ambiguous: list[tuple[Any, Any, Any, tuple[frozenset[str], ...]]] = field(default_factory=list)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every observed (s, a, s′) always had the same label."""
+        return not self.ambiguous
+
+    def __str__(self) -> str:
+        lines = [f"{self.steps:,} steps"]
+        ordered = sorted(self.seen.items(), key=lambda item: (-item[1], sorted(item[0])))
+        for label, count in ordered:
+            lines.append(f"  {count:>8,}  {{{', '.join(sorted(label))}}}")
+        if self.never_seen:
+            lines.append(f"never seen: {', '.join(self.never_seen)}")
+        if self.unknown:
+            lines.append(f"unknown to the automaton: {', '.join(self.unknown)}")
+        for before, action, after, labels in self.ambiguous[:3]:
+            shown = " and ".join("{" + ", ".join(sorted(label)) + "}" for label in labels)
+            lines.append(
+                f"not a function of what is observed: s = {shorten(before)}, a = {action}, "
+                f"s′ = {shorten(after)} had the labels {shown}; counterfactual learning on this "
+                "observation is unsound"
+            )
+        return "\n".join(lines)
+
+
+def check_labelling(
+    env: gym.Env[Any, Any],
+    automaton: CountingRewardAutomaton,
+    labelling: Function | None = None,
+    *,
+    steps: int = 10_000,
+    seed: int = 0,
+) -> LabelReport:
+    """Run random episodes in an environment, and report what its labels are like.
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv
+        >>> env = LetterEnv.experiment(1, observation="cell")
+        >>> report = check_labelling(env, cranium.library.load("anbcdn"), steps=3000)
+        >>> report.is_sound, report.never_seen
+        (False, ())
+    """
+    label = events_of(env, labelling)
+    report = LabelReport()
+    known: dict[Hashable, dict[frozenset[str], None]] = {}
+    examples: dict[Hashable, tuple[Any, Any, Any]] = {}
+    env.action_space.seed(seed)
+    observation, _ = env.reset(seed=seed)
+    for _ in range(steps):
+        action = env.action_space.sample()
+        after, _, terminated, truncated, _ = env.step(action)
+        found = frozenset(label(observation, action, after))
+        report.steps += 1
+        report.seen[found] = report.seen.get(found, 0) + 1
+        key = (hashable(observation), hashable(action), hashable(after))
+        known.setdefault(key, {})[found] = None
+        examples.setdefault(key, (observation, action, after))
+        observation = after
+        if terminated or truncated:
+            observation, _ = env.reset()
+    names = set().union(*report.seen)
+    report.never_seen = tuple(name for name in automaton.propositions if name not in names)
+    report.unknown = tuple(sorted(names - set(automaton.propositions)))
+    report.ambiguous = [
+        (*examples[key], tuple(labels)) for key, labels in known.items() if len(labels) > 1
+    ]
+    return report
+
+
+def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
+    """The labelling that was given, or the world's own."""
+    if labelling is not None:
+        if not callable(labelling):
+            raise InvalidArgumentError(
+                f"a labelling is a function of (s, a, s′), not {shorten(labelling)}"
+            )
+        return labelling
+    if getattr(env.unwrapped, "events", None) is None:
+        raise WorldError(
+            f"{type(env.unwrapped).__name__} names no events of its own",
+            fix="give a labelling: a function of (s, a, s′) that returns the names of the events",
+        )
+    return WorldEvents(env.unwrapped)
+
+
+class WorldEvents:
+    """The events that a world of ours says happened in its last step."""
+
+    def __init__(self, world: Any) -> None:
+        self.world = world
+        self.events: tuple[str, ...] = tuple(world.vocabulary)
+
+    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:  # noqa: ARG002
+        return self.world.events  # type: ignore[no-any-return]

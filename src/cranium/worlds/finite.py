@@ -1,0 +1,114 @@
+"""Worlds whose dynamics are written down: what can happen, how likely, and which events it causes.
+
+The environment samples from this model, and :mod:`cranium.worlds.tabular` lists it, so both are
+the same world by construction.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.errors import InvalidArgumentError, shorten
+
+__all__ = ["FiniteWorld", "Outcome"]
+
+State = Hashable
+Events = frozenset[str]
+Observation = NDArray[np.int64]
+
+
+class Outcome(NamedTuple):
+    """One thing that an action may lead to: how likely, where, and whether the episode ends."""
+
+    probability: float
+    state: State
+    terminated: bool = False
+
+
+class FiniteWorld(gym.Env[Observation, np.int64]):
+    """A finite world: a ground environment without rewards of its own.
+
+    Attributes:
+        state: The state that it is in.
+        events: The events of the last step.
+        vocabulary: All events that can happen.
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
+    vocabulary: tuple[str, ...]
+    state: Any
+    events: Events
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise InvalidArgumentError(
+                f"a render mode is one of {', '.join(self.metadata['render_modes'])}, "
+                f"not {shorten(render_mode)}"
+            )
+        self.render_mode = render_mode
+        self.events = frozenset()
+        self.state = None
+
+    # The model
+
+    @abstractmethod
+    def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, State]]:
+        """The states in which an episode may begin, and how likely each is."""
+
+    @abstractmethod
+    def outcomes(self, state: Any, action: int) -> Sequence[Outcome]:
+        """What an action may lead to."""
+
+    @abstractmethod
+    def label(self, state: Any, action: int, after: Any) -> Events:
+        """The events of a transition: L(s, a, s′)."""
+
+    @abstractmethod
+    def observe(self, state: Any) -> Observation:
+        """What the agent sees of a state."""
+
+    # The environment
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode; ``options`` can fix what is random (see the world)."""
+        super().reset(seed=seed)
+        starts = self.initial(options or {})
+        self.state = starts[self._choose([p for p, _ in starts])][1]
+        self.events = frozenset()
+        return self.observe(self.state), {}
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Do something; the world itself rewards nothing."""
+        if self.state is None:
+            raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
+        if not self.action_space.contains(action):
+            raise InvalidArgumentError(
+                f"an action of this world is in {self.action_space}, not {shorten(action)}"
+            )
+        outcomes = self.outcomes(self.state, int(action))
+        chosen = outcomes[self._choose([outcome.probability for outcome in outcomes])]
+        self.events = self.label(self.state, int(action), chosen.state)
+        self.state = chosen.state
+        return self.observe(self.state), 0.0, chosen.terminated, False, {"events": self.events}
+
+    def _choose(self, probabilities: list[float]) -> int:
+        if len(probabilities) == 1:
+            return 0
+        return int(self.np_random.choice(len(probabilities), p=probabilities))
+
+
+def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse options of ``reset`` that a world does not have."""
+    for name in options:
+        if name not in known:
+            raise InvalidArgumentError(
+                f"no such option for reset: {shorten(name)}", fix=f"known: {', '.join(known)}"
+            )

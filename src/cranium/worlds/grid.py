@@ -1,0 +1,131 @@
+"""Grids: cells, walls, the four moves, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOVES", "Cell", "Grid"]
+
+Cell = tuple[int, int]
+"""A row and a column, counted from the top left."""
+
+MOVES: Mapping[str, Cell] = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "down": (1, 0)}
+"""The actions, in order."""
+
+_STEPS = tuple(MOVES.values())
+PIXELS = 32
+_COLOURS = {
+    "floor": (250, 250, 247),
+    "line": (208, 208, 200),
+    "wall": (58, 63, 71),
+    "agent": (31, 95, 191),
+    "text": (30, 30, 30),
+}
+_TINTS = (
+    (246, 204, 196),
+    (204, 228, 196),
+    (196, 220, 244),
+    (248, 228, 180),
+    (226, 208, 240),
+    (200, 236, 232),
+    (240, 212, 224),
+    (224, 224, 208),
+    (214, 214, 236),
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Which cells there are, and between which one cannot move.
+
+    Attributes:
+        rows: How many rows.
+        columns: How many columns.
+        walls: Cells that cannot be entered.
+        blocked: Pairs of neighbouring cells with a wall between them.
+
+    Example:
+        >>> grid = Grid(2, 2, walls=frozenset({(0, 1)}))
+        >>> grid.move((0, 0), 0), grid.move((0, 0), 3)
+        ((0, 0), (1, 0))
+    """
+
+    rows: int
+    columns: int
+    walls: frozenset[Cell] = frozenset()
+    blocked: frozenset[frozenset[Cell]] = field(default_factory=frozenset)
+
+    def move(self, cell: Cell, action: int) -> Cell:
+        """Where a move leads: a move against a wall, or off the grid, stays."""
+        down, right = _STEPS[action]
+        after = (cell[0] + down, cell[1] + right)
+        inside = 0 <= after[0] < self.rows and 0 <= after[1] < self.columns
+        if not inside or after in self.walls or frozenset({cell, after}) in self.blocked:
+            return cell
+        return after
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells that can be entered, row by row."""
+        every = ((row, column) for row in range(self.rows) for column in range(self.columns))
+        return [cell for cell in every if cell not in self.walls]
+
+    def as_text(self, marks: Mapping[Cell, str], agent: Cell | None) -> str:
+        """The grid with one character for each cell, and walls between cells as lines."""
+        lines = []
+        for row in range(self.rows):
+            above, line = "", ""
+            for column in range(self.columns):
+                cell = (row, column)
+                shown = "@" if cell == agent else "#" if cell in self.walls else marks.get(cell)
+                line += (shown or ".")[0]
+                line += "|" if self._wall(cell, (row, column + 1)) else " "
+                above += "- " if self._wall(cell, (row - 1, column)) else "  "
+            lines += [above.rstrip()] if above.strip() else []
+            lines.append(line.rstrip())
+        return "\n".join(lines)
+
+    def as_image(self, marks: Mapping[Cell, str], agent: Cell | None) -> NDArray[np.uint8]:
+        """The grid as an RGB image, with the marks written into the cells."""
+        from PIL import Image, ImageDraw, ImageFont
+
+        size = (self.columns * PIXELS + 1, self.rows * PIXELS + 1)
+        image = Image.new("RGB", size, _COLOURS["floor"])
+        draw = ImageDraw.Draw(image)
+        tints = {mark: _TINTS[i % len(_TINTS)] for i, mark in enumerate(_sorted_marks(marks))}
+        for row in range(self.rows):
+            for column in range(self.columns):
+                cell = (row, column)
+                left, top = column * PIXELS, row * PIXELS
+                box = (left, top, left + PIXELS, top + PIXELS)
+                if cell in self.walls:
+                    draw.rectangle(box, fill=_COLOURS["wall"])
+                    continue
+                tint = tints[marks[cell]] if cell in marks else _COLOURS["floor"]
+                draw.rectangle(box, fill=tint, outline=_COLOURS["line"])
+        for pair in self.blocked:
+            one, other = sorted(pair)
+            bottom, right = other[0] * PIXELS, other[1] * PIXELS
+            flat = one[1] == other[1]
+            end = (right + PIXELS, bottom) if flat else (right, bottom + PIXELS)
+            draw.line([(right, bottom), end], fill=_COLOURS["wall"], width=4)
+        if agent is not None:
+            left, top = agent[1] * PIXELS, agent[0] * PIXELS
+            ring = (left + 4, top + 4, left + PIXELS - 4, top + PIXELS - 4)
+            draw.ellipse(ring, outline=_COLOURS["agent"], width=4)
+        font = ImageFont.load_default(PIXELS * 0.38)
+        for (row, column), mark in marks.items():
+            middle = ((column + 0.5) * PIXELS, (row + 0.5) * PIXELS)
+            draw.text(middle, mark[:4], fill=_COLOURS["text"], font=font, anchor="mm")
+        return np.asarray(image, dtype=np.uint8).copy()
+
+    def _wall(self, cell: Cell, other: Cell) -> bool:
+        return frozenset({cell, other}) in self.blocked
+
+
+def _sorted_marks(marks: Mapping[Cell, str]) -> Iterable[str]:
+    return sorted(set(marks.values()))
