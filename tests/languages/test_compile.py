@@ -91,6 +91,9 @@ def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
         ("A^N B^M C where N > M, N <= 5", 7, 0),
         ("A^N B^M C where N == M, M <= 3", 7, 0),
         ("A^N B^M C where N <= 30, M <= 30", 6, 0),
+        ("A^N B^M C where M <= 3, N >= M", 7, 0),  # more than three A are as good as three
+        ("A^N B^M C^K E where M <= 3, N >= M, K >= N", 5, 1),
+        ("A^N (B^N){2} C", 7, 1),
         ("A^N (B^M | C) D where N > M", 5, 1),  # where there is no M, N is at least 2
         ("(A^N)? B^M C where N >= M", 6, 1),
         ("(D^N B | A^(N-2)) E", 5, 0),
@@ -169,6 +172,7 @@ def test_context_free_languages_against_their_grammars(text, grammar):
             ("A A B", "A A A B B"),
         ),
         ("A*", "may be complete and yet go on", ("", "A")),
+        ("D* D", "may be complete and yet go on", ("D", "D D")),
         ("A B?", "may be complete and yet go on", ("A", "A B")),
         ("A^N B^M", "may be complete and yet go on", ("A B", "A B B")),
         ("A^N B^N where N >= 0", "may be complete and yet go on", ("", "A B")),
@@ -193,6 +197,9 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
         ("A^N B^N where N <= 10000 never C", "more than 20,000 places"),
         ("(A^N B)^M C where M <= 2000", "2,000 alternatives to look at, more than 1,000"),
         ("A & B", "no word is in the language"),
+        ("A^N^2^2^2^2^2^2^2^2^2^2^2^2 B^N", "too large to compile: more than 1,000,000 steps"),
+        ("A? " * 300 + "B", "too large to compile"),
+        (" | ".join(f"x{i}" for i in range(201)), "may have 200 letters, this has 201"),
         ("A B with A = false", "the letter A can never happen alone: it means false"),
         ("A B with A = x, B = x", "the letter A can never happen alone: it means x"),
         ("(A|B)* A (A|B)^20 C", "more than 5,000 states"),
@@ -266,6 +273,9 @@ def test_fifty_letters_and_twenty_blocks():
     assert compile_language(counted).num_counters == 1
     crossed = " ".join(f"{letters[i]}^N{i % 10}" for i in range(20))
     assert compile_language(crossed).num_counters == 10
+    falling = " ".join(f"{letters[i]}^N{i}" for i in range(20)) + " end where "
+    falling += ", ".join(f"N{i} > N{i + 1}" for i in range(19))
+    assert compile_language(falling).num_counters == 19
     same = " ".join(f"{letter}^N" for letter in letters[:20])
     assert compile_language(same).num_counters == 19
     either = "(" + " | ".join(letters[:49]) + ")* " + letters[49]

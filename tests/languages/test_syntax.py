@@ -5,7 +5,15 @@ from __future__ import annotations
 import pytest
 
 from cranium.errors import LanguageSyntaxError
-from cranium.languages import describe, near_misses, parse_language, shortest_words, words
+from cranium.languages import (
+    compile_language,
+    describe,
+    is_member,
+    near_misses,
+    parse_language,
+    shortest_words,
+    words,
+)
 
 
 @pytest.mark.parametrize(
@@ -150,4 +158,19 @@ def test_the_words_of_languages_with_many_words_come_one_by_one():
     assert len(shortest_words(parse_language("(A|B|C|D|E|F)^8 G"), 4)) == 4
     language = parse_language("A^N B^M C^K D^J E^N F^M G^K H^J")
     assert len(shortest_words(language, 3)) == len(near_misses(language, 8, most=3)) == 3
-    assert shortest_words(parse_language("A^100 B")) == [("A",) * 100 + ("B",)]
+    assert shortest_words("A^1000 B") == [("A",) * 1000 + ("B",)]
+    optional = " ".join(f"(x{i}^N{i})?" for i in range(7))
+    assert shortest_words(f"{optional} E", 2) == [("E",), ("x6", "E")]
+    falling = " ".join(f"x{i}^N{i}" for i in range(6))
+    chain = ", ".join(f"N{i} > N{i + 1}" for i in range(5))
+    assert len(shortest_words(f"{falling} E where {chain}", 1)[0]) == 22
+
+
+def test_languages_may_be_given_as_text():
+    assert is_member("A^N B^N", "A A B B")
+    assert not is_member("A^N B^N", ["A", "B", "B"])
+    assert list(words("A B", 2)) == [("A", "B")]
+    for wrong in (None, 3, ["A"]):
+        for function in (describe, compile_language, shortest_words):
+            with pytest.raises(LanguageSyntaxError, match="a language is text"):
+                function(wrong)

@@ -76,6 +76,8 @@ def alternatives(
                     fix="a product of exponents is beyond one counter for each use",
                 )
             return [node]
+        case Repeat() if (power := _as_power(node)) is not None:
+            return alternatives(power, outside, system, plan)
         case Repeat(body=body, low=low, high=high):
             if high is None or high > MAX_COPIES:
                 raise LanguageError(
@@ -94,6 +96,19 @@ def alternatives(
         found.append(alternatives(part, outside | others, system, plan))
     _check_number([len(one) for one in found])
     return [type(node)(parts) for parts in product(*found)]
+
+
+def _as_power(node: Expression) -> Power | None:
+    """(A^N)^2 is A^2N."""
+    if isinstance(node, Power):
+        return node
+    if not isinstance(node, Repeat) or node.low != node.high or not node.low:
+        return None
+    inner = _as_power(node.body)
+    if inner is None:
+        return None
+    factors = tuple((name, factor * node.low) for name, factor in inner.exponent.factors)
+    return Power(inner.body, Linear(factors, inner.exponent.constant * node.low))
 
 
 def _of_choice(

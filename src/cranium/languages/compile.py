@@ -7,11 +7,10 @@ from contextlib import suppress
 from itertools import islice, product
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.errors import LanguageError
 from cranium.languages.determinise import AmbiguityError, Machine, determinise
 from cranium.languages.emit import emit
 from cranium.languages.network import Network, When, build_network
-from cranium.languages.parser import parse_language
+from cranium.languages.parser import as_language
 from cranium.languages.plan import Plan, make_plan
 from cranium.languages.sharing import never_together
 from cranium.languages.smallest import leave_out_the_impossible, merge_equal_states
@@ -24,10 +23,11 @@ from cranium.languages.syntax import (
     Letter,
     walk,
 )
+from cranium.languages.work import Work
 
 __all__ = ["compile_language", "language_class"]
 
-MAX_MODES = 64
+MAX_MODES = 16
 
 
 def compile_language(
@@ -63,12 +63,14 @@ def compile_language(
         and one counter cannot hold both: 'A A B' and 'A A A B B' are both in the language
           fix: put an event between the parts that begin alike
     """
-    task = parse_language(language) if isinstance(language, str) else language
-    machine, counters = _smallest(task, first)
+    task = as_language(language)
+    work = Work()
+    machine, counters = _smallest(task, first, work)
     return emit(
         task,
         machine,
         counters,
+        work,
         reward=reward,
         failure_reward=failure_reward,
         name=name or str(task)[:200],
@@ -86,9 +88,9 @@ def language_class(machine: CountingRewardAutomaton) -> str:
     return f"counted with {k} counter{'s' if k > 1 else ''}" if k else "regular"
 
 
-def _smallest(task: Language, first: bool) -> tuple[Machine, tuple[Counter, ...]]:
+def _smallest(task: Language, first: bool, work: Work) -> tuple[Machine, tuple[Counter, ...]]:
     """The deterministic machine with as few counters as sharing gives."""
-    plan, when, network, machine = _deterministic(task, first)
+    plan, when, network, machine = _deterministic(task, first, work)
     rename: dict[Counter, Counter] = {}
     counters = [counter for counter in plan.counters if not counter.bounded]
     for counter in list(counters[1:]):
@@ -97,22 +99,24 @@ def _smallest(task: Language, first: bool) -> tuple[Machine, tuple[Counter, ...]
                 continue
             trial = {**rename, counter: other}
             try:
-                shared = build_network(plan.expression, when, trial)
-                machine = determinise(shared, first=first, explain=False)
-            except LanguageError:
+                shared = build_network(plan.expression, when, trial, work)
+                machine = determinise(shared, first=first, explain=False, work=work)
+            except AmbiguityError:
                 continue
             rename, network = trial, shared
             counters.remove(counter)
             break
-    return leave_out_the_impossible(merge_equal_states(machine)), tuple(counters)
+    return leave_out_the_impossible(merge_equal_states(machine, work), work), tuple(counters)
 
 
-def _deterministic(task: Language, first: bool) -> tuple[Plan, _Modes, Network, Machine]:
+def _deterministic(
+    task: Language, first: bool, work: Work
+) -> tuple[Plan, _Modes, Network, Machine]:
     """Try the ways of counting until one is clear: when a repetition is counted, and where."""
     plan = make_plan(task)
-    found = _clear(plan, first)
+    found = _clear(plan, first, work)
     if found is None and _has_alternatives(plan):
-        found = _clear(make_plan(task, apart=True), first)
+        found = _clear(make_plan(task, apart=True), first, work)
     if found is not None:
         return found
     try:
@@ -122,11 +126,12 @@ def _deterministic(task: Language, first: bool) -> tuple[Plan, _Modes, Network, 
     raise AssertionError("what was not clear has become clear")
 
 
-def _clear(plan: Plan, first: bool) -> tuple[Plan, _Modes, Network, Machine] | None:
+def _clear(plan: Plan, first: bool, work: Work) -> tuple[Plan, _Modes, Network, Machine] | None:
     for when in islice(_modes(plan), MAX_MODES):
-        network = build_network(plan.expression, when, {})
+        network = build_network(plan.expression, when, {}, work)
         with suppress(AmbiguityError):
-            return plan, when, network, determinise(network, first=first, explain=False)
+            machine = determinise(network, first=first, explain=False, work=work)
+            return plan, when, network, machine
     return None
 
 

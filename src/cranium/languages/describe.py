@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cranium.languages.parser import as_language
 from cranium.languages.syntax import (
     Both,
     Choice,
@@ -28,18 +29,18 @@ _AS_OFTEN = {
 _SIGNS = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most", "==": "equal to"}
 
 
-def describe(language: Language) -> str:
+def describe(language: str | Language) -> str:
     """Say in English what a language asks for.
 
     An exponent is explained by what it repeats first, if that is clear; otherwise by its name.
 
     Example:
-        >>> from cranium.languages import parse_language
-        >>> print(describe(parse_language("A^N B C^N never D")))
+        >>> print(describe("A^N B C^N never D"))
         read A one or more times, then B once, then C as many times as A; D must never happen
-        >>> print(describe(parse_language("(mail | parcel)^N office^2N")))
+        >>> print(describe("(mail | parcel)^N office^2N"))
         read (either mail or parcel) N times, then office 2N times; N is 1 or more
     """
+    language = as_language(language)
     writer = _Writer(language)
     clauses = [f"read {writer.say(language.expression)}"]
     for name in language.variables:

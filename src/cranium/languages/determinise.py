@@ -16,6 +16,7 @@ from typing import NamedTuple
 from cranium.errors import LanguageError
 from cranium.languages.network import Network, Step
 from cranium.languages.syntax import Counter
+from cranium.languages.work import Work
 
 __all__ = ["AmbiguityError", "Machine", "Move", "determinise"]
 
@@ -68,7 +69,9 @@ class Machine:
     possible: list[set[Zeros]] = field(default_factory=list)
 
 
-def determinise(network: Network, *, first: bool, explain: bool = True) -> Machine:
+def determinise(
+    network: Network, *, first: bool, explain: bool = True, work: Work | None = None
+) -> Machine:
     """Make the machine deterministic.
 
     Args:
@@ -76,13 +79,15 @@ def determinise(network: Network, *, first: bool, explain: bool = True) -> Machi
         first: Whether a word ends as soon as it can. If not, a word that can end and go on is
             refused, because the end could not be seen when it happens.
         explain: Whether to look for two words that show why counting is not clear.
+        work: What may still be spent.
     """
-    return _Construction(network, first, explain).run()
+    return _Construction(network, first, explain, work or Work()).run()
 
 
 class _Construction:
-    def __init__(self, network: Network, first: bool, explain: bool) -> None:
+    def __init__(self, network: Network, first: bool, explain: bool, work: Work) -> None:
         self.network = network
+        self.work = work
         self.first = first
         self.explain = explain
         self.left = SEARCH
@@ -114,6 +119,7 @@ class _Construction:
         tested = _tested(self.network, places)
         self.machine.tested[number] = tested
         for zeros in self._outcomes(places, tested):
+            self.work.spend(sum(len(self.network.steps[place]) for place in places))
             enabled = _enabled(self.network, places, dict(zeros))
             if _ends(self.network, places, dict(zeros)):
                 self.machine.accepts[number].add(zeros)
@@ -141,6 +147,7 @@ class _Construction:
             live = frozenset().union(*(self.network.live[place] for place in places))
             zeros = tuple((c, c in above) for c in sorted(live))
             self.possible.setdefault(places, set()).add(frozenset(zeros))
+            self.work.spend(sum(len(self.network.steps[place]) for place in places))
             enabled = _enabled(self.network, places, outcome)
             if _ends(self.network, places, outcome):
                 if enabled and not self.first:
@@ -181,9 +188,7 @@ class _Construction:
 
     def _refuse_prefix(self, places: Places, zeros: Zeros) -> None:
         for word, counters in islice(self._ways_to(places, zeros), MAX_TRIES):
-            ends = self._completions(places, counters)
-            next(ends)  # the word itself
-            longer = next(ends, None)
+            longer = next(self._continuations(places, counters), None)
             if longer is not None:
                 raise _clash(
                     LanguageError,
@@ -195,6 +200,17 @@ class _Construction:
             "it cannot be shown that the task is complete only when nothing can follow",
             fix=FOR_PREFIXES,
         )
+
+    def _continuations(
+        self, places: Places, counters: dict[Counter, int]
+    ) -> Iterator[tuple[str, ...]]:
+        """How words go on that could end here: at least one letter more."""
+        for letter, steps in _enabled(self.network, places, _Outcome(counters)).items():
+            for step in steps:
+                after = _changed(counters, dict(step.changes))
+                rest = next(self._completions(frozenset({step.target}), after), None)
+                if rest is not None:
+                    yield (letter, *rest)
 
     def _refuse_ambiguity(self, places: Places, zeros: Zeros, clash: _Clash) -> None:
         name = clash.counter.variable.partition(".")[0]

@@ -14,6 +14,7 @@ from cranium.automata.transition import Transition
 from cranium.errors import LanguageError
 from cranium.languages.determinise import Machine, Move, Zeros
 from cranium.languages.syntax import Counter, Language
+from cranium.languages.work import Work
 
 __all__ = ["emit"]
 
@@ -22,12 +23,15 @@ def emit(
     language: Language,
     machine: Machine,
     counters: tuple[Counter, ...],
+    work: Work,
     *,
     reward: float,
     failure_reward: float,
     name: str,
 ) -> CountingRewardAutomaton:
-    """Write the machine down as an automaton."""
+    """Write the machine down as an automaton, which compares all transitions of a state."""
+    for moves in machine.moves:
+        work.spend(5 * len(moves) ** 2)
     return _Emission(language, machine, counters, reward, failure_reward).automaton(name)
 
 

@@ -6,9 +6,17 @@ Like the oracle, and unlike the compiler, it works on the syntax tree.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import count, islice, product
+from itertools import combinations, count, islice, product
 
-from cranium.languages.membership import is_member, match_ends, shortest, valuations
+from cranium.languages.membership import (
+    alternatives,
+    is_member,
+    least_values,
+    match_ends,
+    shortest,
+    valuations,
+)
+from cranium.languages.parser import as_language
 from cranium.languages.syntax import (
     Both,
     Choice,
@@ -30,7 +38,7 @@ Word = tuple[str, ...]
 Parts = tuple[Expression, ...]
 
 
-def words(language: Language, max_length: int) -> Iterator[Word]:
+def words(language: str | Language, max_length: int) -> Iterator[Word]:
     """The words of the language up to a length, shortest first, each once.
 
     They come one by one: what is not asked for is not worked out.
@@ -40,11 +48,12 @@ def words(language: Language, max_length: int) -> Iterator[Word]:
         >>> [" ".join(word) for word in words(parse_language("A^N (B | C)"), 3)]
         ['A B', 'A C', 'A A B', 'A A C']
     """
+    language = as_language(language)
     for length in range(max_length + 1):
         yield from _words_of_length(language, length)
 
 
-def shortest_words(language: Language, most: int = 5) -> list[Word]:
+def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
     """The shortest words of the language, as many as there are up to a reasonable length.
 
     Example:
@@ -52,13 +61,13 @@ def shortest_words(language: Language, most: int = 5) -> list[Word]:
         >>> [" ".join(word) for word in shortest_words(parse_language("A^N B C^N"), most=2)]
         ['A B C', 'A A B C C']
     """
-    least = {name: language.bounds(name)[0] for name in language.variables}
-    start = shortest(language.expression, least)
+    language = as_language(language)
+    start = shortest(language.expression, least_values(language))
     found = (w for n in range(start, start + MORE) for w in _words_of_length(language, n))
     return list(islice(found, most))
 
 
-def near_misses(language: Language, max_length: int, most: int = 10) -> list[Word]:
+def near_misses(language: str | Language, max_length: int, most: int = 10) -> list[Word]:
     """Words that are almost in the language, but not: one letter more, less, other, or swapped.
 
     Example:
@@ -66,6 +75,7 @@ def near_misses(language: Language, max_length: int, most: int = 10) -> list[Wor
         >>> [" ".join(word) for word in near_misses(parse_language("A B"), 2, most=3)]
         ['B', 'A', 'B A']
     """
+    language = as_language(language)
     found: dict[Word, None] = {}
     for word in words(language, max_length):
         for other in _changed(word, language.letters):
@@ -90,8 +100,12 @@ def _changed(word: Word, letters: Word) -> Iterator[Word]:
 
 
 def _words_of_length(language: Language, length: int) -> Iterator[Word]:
-    listers = (_Lister(values, length) for values in valuations(language, length))
-    found = (w for lister in listers for w in lister.words(language.expression, length))
+    found = (
+        word
+        for one in alternatives(language.expression)
+        for values in valuations(language, one, length)
+        for word in _Lister(values, length).words(one, length)
+    )
     yield from _Distinct(found)
 
 
@@ -122,15 +136,15 @@ class _Lister:
         self.values = values
         self.room = room
         self.sizes: dict[int, frozenset[int]] = {}
-        self.known: dict[tuple[int, int, int], _Distinct] = {}
+        self.known: dict[tuple[int, ...], _Distinct] = {}
 
     def words(self, node: Expression, size: int) -> Iterable[Word]:
         """The words of an expression that have so many letters."""
         if size not in self.lengths(node):
             return ()
-        return self._kept((id(node), -1, size), lambda: self._words(node, size))
+        return self.kept((id(node), size), lambda: self._words(node, size))
 
-    def _kept(self, key: tuple[int, int, int], source: Callable[[], Iterator[Word]]) -> _Distinct:
+    def kept(self, key: tuple[int, ...], source: Callable[[], Iterator[Word]]) -> _Distinct:
         if key not in self.known:
             self.known[key] = _Distinct(source())
         return self.known[key]
@@ -182,25 +196,12 @@ class _Lister:
         self, owner: int, parts: Parts, sizes: tuple[frozenset[int], ...], size: int
     ) -> Iterator[Word]:
         """One part after the other, each with one of its lengths."""
-        reach = [frozenset({0})]
-        for one in reversed(sizes):
-            reach.append(self._sums(one, reach[-1]))
-
-        def rest_of(left: int, room: int) -> Iterator[Word]:
-            part = parts[len(parts) - left]
-            for own in sorted(sizes[len(parts) - left], reverse=True):
-                if room - own in reach[left - 1]:
-                    for word in self.words(part, own):
-                        for rest in after(left - 1, room - own):
-                            yield word + rest
-
-        def after(left: int, room: int) -> Iterable[Word]:
-            if not left:
-                return [()]
-            return self._kept((owner, left, room), lambda: rest_of(left, room))
-
-        if size in reach[-1]:
-            yield from after(len(parts), size)
+        if not parts:
+            yield from [()] if size == 0 else []
+            return
+        row = _Row(self, owner, parts, sizes)
+        if size in row.lengths(0, len(parts)):
+            yield from row.words(0, len(parts), size)
 
     # Lengths
 
@@ -217,7 +218,7 @@ class _Lister:
             case Sequence(parts=parts) | Shuffle(parts=parts):
                 found = frozenset({0})
                 for part in parts:
-                    found = self._sums(found, self.lengths(part))
+                    found = self.sums(found, self.lengths(part))
                 return found
             case Choice(parts=parts):
                 return frozenset().union(*map(self.lengths, parts))
@@ -234,25 +235,61 @@ class _Lister:
         sizes = self.lengths(body)
         found = frozenset({0})
         for _ in range(low):
-            found = self._sums(found, sizes)
+            found = self.sums(found, sizes)
             if not found:
                 return found
         for done in count(low):
-            more = found | self._sums(found, sizes)
+            more = found | self.sums(found, sizes)
             if done == high or more == found:
                 return found
             found = more
         raise AssertionError
 
-    def _sums(self, some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
+    def sums(self, some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
         return frozenset(a + b for a in some for b in others if a + b <= self.room)
 
 
+class _Row:
+    """Parts in a row, halved again and again: a row of a thousand parts is ten calls deep."""
+
+    def __init__(
+        self, lister: _Lister, owner: int, parts: Parts, sizes: tuple[frozenset[int], ...]
+    ) -> None:
+        self.lister = lister
+        self.owner = owner
+        self.parts = parts
+        self.sizes = sizes
+        self.reach: dict[tuple[int, int], frozenset[int]] = {}
+
+    def lengths(self, start: int, end: int) -> frozenset[int]:
+        """How long the words of the parts from start up to end may be."""
+        if end - start == 1:
+            return self.sizes[start]
+        if (start, end) not in self.reach:
+            middle = (start + end) // 2
+            halves = self.lengths(start, middle), self.lengths(middle, end)
+            self.reach[start, end] = self.lister.sums(*halves)
+        return self.reach[start, end]
+
+    def words(self, start: int, end: int, size: int) -> Iterable[Word]:
+        """Their words that have so many letters."""
+        if end - start == 1:
+            return self.lister.words(self.parts[start], size)
+        key = (self.owner, len(self.parts), start, end, size)
+        return self.lister.kept(key, lambda: self._halves(start, end, size))
+
+    def _halves(self, start: int, end: int, size: int) -> Iterator[Word]:
+        middle = (start + end) // 2
+        for own in sorted(self.lengths(start, middle), reverse=True):
+            if size - own in self.lengths(middle, end):
+                for word in self.words(start, middle, own):
+                    for rest in self.words(middle, end, size - own):
+                        yield word + rest
+
+
 def _interleaved(one: Word, other: Word) -> Iterator[Word]:
-    if not one or not other:
-        yield one + other
-        return
-    for rest in _interleaved(one[1:], other):
-        yield (one[0], *rest)
-    for rest in _interleaved(one, other[1:]):
-        yield (other[0], *rest)
+    size = len(one) + len(other)
+    for places in combinations(range(size), len(one)):
+        first, second = iter(one), iter(other)
+        taken = set(places)
+        yield tuple(next(first if place in taken else second) for place in range(size))

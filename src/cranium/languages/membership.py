@@ -7,8 +7,10 @@ it tries every value of the exponents that could matter, and then every way to m
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
 from cranium.automata.alphabet import Alphabet
+from cranium.languages.parser import as_language
 from cranium.languages.syntax import (
     Both,
     Choice,
@@ -20,31 +22,32 @@ from cranium.languages.syntax import (
     Sequence,
     Shuffle,
     letters_of,
+    variables_of,
     walk,
 )
 
 __all__ = ["accepts_labels", "is_member"]
 
 
-def is_member(language: Language, word: Iterable[str]) -> bool:
+def is_member(language: str | Language, word: str | Iterable[str]) -> bool:
     """Whether a word, a sequence of letters, is in the language.
 
     Example:
-        >>> from cranium.languages import parse_language
-        >>> language = parse_language("A^N B C^N")
-        >>> is_member(language, "A A B C C".split()), is_member(language, "A B C C".split())
+        >>> is_member("A^N B C^N", "A A B C C"), is_member("A^N B C^N", ["A", "B", "C", "C"])
         (True, False)
     """
-    letters = tuple(word)
+    language = as_language(language)
+    letters = tuple(word.split() if isinstance(word, str) else word)
     if any(letter in language.never for letter in letters):
         return False
     return any(
-        len(letters) in match_ends(language.expression, letters, 0, values)
-        for values in valuations(language, len(letters))
+        len(letters) in match_ends(one, letters, 0, values)
+        for one in alternatives(language.expression)
+        for values in valuations(language, one, len(letters))
     )
 
 
-def accepts_labels(language: Language, labels: Iterable[Iterable[str]]) -> bool:
+def accepts_labels(language: str | Language, labels: Iterable[Iterable[str]]) -> bool:
     """Whether a sequence of labels, sets of propositions, spells a word of the language.
 
     A label without letters is passed over, one with two or more spells nothing; and the last label
@@ -56,6 +59,7 @@ def accepts_labels(language: Language, labels: Iterable[Iterable[str]]) -> bool:
         >>> accepts_labels(language, [["A"], [], ["B"]]), accepts_labels(language, [["A", "B"]])
         (True, False)
     """
+    language = as_language(language)
     word: list[str] = []
     last: list[str] = []
     for label in labels:
@@ -80,26 +84,64 @@ def _letters_in(language: Language, label: frozenset[str]) -> list[str]:
     return found
 
 
-def valuations(language: Language, length: int) -> Iterator[Mapping[str, int]]:
-    """Every assignment of the exponents with which a word may have at most this length."""
+def alternatives(node: Expression) -> list[Expression]:
+    """The expression without choices between parts that have exponents: one for each way."""
+    if not variables_of(node):
+        return [node]
+    match node:
+        case Choice(parts=parts):
+            return [one for part in parts for one in alternatives(part)]
+        case Repeat(body=body, low=0, high=1):
+            return [Sequence(()), *alternatives(body)]
+        case Sequence(parts=parts):
+            return [Sequence(row) for row in product(*map(alternatives, parts))]
+    return [node]
+
+
+def valuations(
+    language: Language, expression: Expression, length: int
+) -> Iterator[Mapping[str, int]]:
+    """Every assignment of the exponents with which a word may have at most this length.
+
+    An exponent that neither occurs in the expression nor is compared does not matter.
+    """
     constants = [c.right for c in language.constraints if isinstance(c.right, int)]
     most = length + max([0, *constants]) + len(language.variables) + _largest_offset(language)
-    least = {name: max(language.bounds(name)[0], 0) for name in language.variables}
+    least = least_values(language)
+    pairs = [c for c in language.constraints if isinstance(c.right, str)]
+    compared = {name for c in pairs for name in (c.left, str(c.right))}
+    matter = {*variables_of(expression), *compared}
 
-    def assign(values: dict[str, int], names: tuple[str, ...]) -> Iterator[Mapping[str, int]]:
+    def assign(values: dict[str, int], names: list[str]) -> Iterator[Mapping[str, int]]:
         if not names:
-            if all(constraint.holds(values) for constraint in language.constraints):
-                yield values
+            yield values
             return
         name, *rest = names
         high = language.bounds(name)[1]
         for value in range(least[name], min(most, high if high is not None else most) + 1):
             more = {**values, name: value}
-            if shortest(language.expression, {**least, **more}) > length:
+            if shortest(expression, {**least, **more}) > length:
                 break  # greater values make no word shorter
-            yield from assign(more, tuple(rest))
+            known = [c for c in pairs if c.left in more and c.right in more]
+            if all(constraint.holds(more) for constraint in known):
+                yield from assign(more, rest)
 
-    yield from assign({}, language.variables)
+    yield from assign({}, [name for name in language.variables if name in matter])
+
+
+def least_values(language: Language) -> dict[str, int]:
+    """A value that each exponent is at least, what it is compared with included."""
+    least = {name: max(language.bounds(name)[0], 0) for name in language.variables}
+    for _ in range(len(least) + 1):
+        for constraint in language.constraints:
+            one, other = constraint.left, constraint.right
+            if isinstance(other, str):
+                more = int(constraint.sign in "<>")
+                if constraint.sign in (">", ">=", "=="):
+                    least[one] = max(least[one], least[other] + more)
+                if constraint.sign in ("<", "<=", "=="):
+                    least[other] = max(least[other], least[one] + more)
+    return least
 
 
 def _largest_offset(language: Language) -> int:

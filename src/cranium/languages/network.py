@@ -24,6 +24,7 @@ from cranium.languages.syntax import (
     Shuffle,
     Skips,
 )
+from cranium.languages.work import Work
 
 __all__ = ["Network", "Step", "build_network"]
 
@@ -72,7 +73,10 @@ class Network:
 
 
 def build_network(
-    plan: Expression, when: Mapping[int, When], rename: Mapping[Counter, Counter]
+    plan: Expression,
+    when: Mapping[int, When],
+    rename: Mapping[Counter, Counter],
+    work: Work | None = None,
 ) -> Network:
     """Build the machine of a plan.
 
@@ -81,6 +85,7 @@ def build_network(
         when: For each counted part, by its number in reading order, when it is counted; ``"last"``
             unless it says otherwise.
         rename: Counters that share another counter.
+        work: What may still be spent.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -89,7 +94,7 @@ def build_network(
         >>> [step.letter for step in network.steps[network.start]]
         ['A']
     """
-    sketch = _Sketch(when, rename)
+    sketch = _Sketch(when, rename, work or Work())
     start = sketch.place()
     end = sketch.build(plan, start)
     return _folded(_joined(sketch, start, end))
@@ -98,14 +103,18 @@ def build_network(
 class _Sketch:
     """Places and edges while they are being drawn."""
 
-    def __init__(self, when: Mapping[int, When], rename: Mapping[Counter, Counter]) -> None:
+    def __init__(
+        self, when: Mapping[int, When], rename: Mapping[Counter, Counter], work: Work
+    ) -> None:
         self.when = when
+        self.work = work
         self.rename = rename
         self.edges: dict[int, list[_Edge]] = {}
         self.blocks = count()
 
     def place(self) -> int:
         _check_places(len(self.edges))
+        self.work.spend()
         number = len(self.edges)
         self.edges[number] = []
         return number
@@ -162,12 +171,14 @@ class _Sketch:
         when = self.when.get(next(self.blocks), "last")
         end = self.place()
         zero: Tests = {self._name(c): False for c in node.empty}
-        shown = next((self._name(c) for c, skip in node.add if not skip), None)
+        full = dict(node.until)
+        shown = next((self._name(c) for c, skip in node.add if not skip and c not in full), None)
         # A counter shows whether there was a repetition. What no counter shows is drawn apart: the
         # first repetitions if they are counted otherwise, or must be there, or may be the last.
-        skips = [skip for _, skip in (*node.add, *node.take, *node.drain)]
+        edges = [skip for _, skip in (*node.add, *node.take, *node.drain)]
+        edges += [until for _, until in node.until]
         hidden = 0 if node.low == 1 and shown else node.low
-        apart = max([hidden, *skips]) if node.high is None else node.high
+        apart = max([hidden, *edges]) if node.high is None else node.high
         for number in range(apart):
             if number >= node.low:
                 self.pass_to(start, end, zero)
@@ -189,7 +200,9 @@ class _Sketch:
         def now(counters: Skips) -> list[Counter]:
             return [self._name(c) for c, skip in counters if skip <= number]
 
-        steps = dict.fromkeys(now(node.add), 1) | dict.fromkeys(now(node.take), -1)
+        full = {self._name(c) for c, until in node.until if until <= number}
+        steps = {c: 1 for c in now(node.add) if c not in full}
+        steps |= dict.fromkeys(now(node.take), -1)
         draining = now(node.drain)
         for above in product([True, False], repeat=len(draining)):
             tests = dict(zip(draining, above, strict=True))
@@ -215,7 +228,7 @@ class _Sketch:
         """Draw parts that go on at the same time, as the product of their machines."""
         parts = []
         for part in node.parts:
-            sketch = _Sketch(self.when, self.rename)
+            sketch = _Sketch(self.when, self.rename, self.work)
             sketch.blocks = self.blocks
             begin = sketch.place()
             parts.append(_joined(sketch, begin, sketch.build(part, begin)))
@@ -314,6 +327,7 @@ def _before(
         if mark in seen:
             continue
         seen.add(mark)
+        sketch.work.spend()
         yield here, tests, changes
         for edge in sketch.edges[here]:
             if edge.kind == "before" and all(tests.get(c, want) == want for c, want in edge.tests):
@@ -403,14 +417,17 @@ def _find_live(network: Network) -> None:
         }
         for place, steps in network.steps.items()
     }
-    changed = True
-    while changed:
-        changed = False
-        for place, steps in network.steps.items():
-            more = set().union(*(live[s.target] for s in steps)) - live[place] if steps else set()
-            if more:
-                live[place] |= more
-                changed = True
+    before: dict[int, list[int]] = {place: [] for place in network.steps}
+    for place, steps in network.steps.items():
+        for target in {step.target for step in steps}:
+            before[target].append(place)
+    queue = list(network.steps)
+    while queue:
+        place = queue.pop()
+        for source in before[place]:
+            if not live[place] <= live[source]:
+                live[source] |= live[place]
+                queue.append(source)
     network.live = {place: frozenset(found) for place, found in live.items()}
 
 

@@ -33,10 +33,11 @@ from cranium.languages.syntax import (
     letters_of,
 )
 
-__all__ = ["parse_language"]
+__all__ = ["as_language", "parse_language"]
 
 MAX_TEXT = 20_000
 MAX_DEPTH = 60
+MAX_LETTERS = 200
 MAX_NUMBER = 10_000
 KEYWORDS = RESERVED | {"where", "never", "with", "finally", "shuffle"}
 
@@ -104,6 +105,16 @@ def parse_language(text: str) -> Language:
     except RecursionError:
         raise LanguageSyntaxError(f"nested more than {MAX_DEPTH} deep") from None
     return language
+
+
+def as_language(language: str | Language) -> Language:
+    """A language that is given as text or parsed.
+
+    Example:
+        >>> as_language("A B").letters
+        ('A', 'B')
+    """
+    return language if isinstance(language, Language) else parse_language(language)
 
 
 @lru_cache(maxsize=1)
@@ -314,6 +325,10 @@ class _Builder(Transformer[Token, Any]):
         never: list[str],
         bindings: dict[str, Formula],
     ) -> Language:
+        if len(letters_of(expression)) > MAX_LETTERS:
+            raise LanguageSyntaxError(
+                f"a language may have {MAX_LETTERS} letters, this has {len(letters_of(expression))}"
+            )
         language = Language(
             expression,
             tuple(constraints),
@@ -341,7 +356,11 @@ class _Builder(Transformer[Token, Any]):
                 self._point_at(name, f"{name!r} is a letter and an exponent", "rename one of them")
             low, high = language.bounds(name)
             if high is not None and high < low:
-                self._point_at(name, f"{name} would be from {low} to {high}: there is none")
+                self._point_at(
+                    name,
+                    f"{name} would be from {low} to {high}: there is none",
+                    "a variable is 1 or more, unless a bound says otherwise: where N >= 0",
+                )
         for constraint in language.constraints:
             for side in (constraint.left, constraint.right):
                 if isinstance(side, str) and side not in language.variables:

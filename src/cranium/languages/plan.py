@@ -105,6 +105,7 @@ class _Planner:
         self.add: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
         self.take: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
         self.drain: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
+        self.until: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
         self.copies: dict[tuple[str, int], int] = {}
         _check_side_by_side(case.expression)
         for greater, smaller, gap in _comparisons(case):
@@ -118,18 +119,22 @@ class _Planner:
         self.defined: set[str] = set()
         self.expression = self._visit(case.expression)
 
-    def _counter(self, name: str, skip: int) -> Counter:
+    def _counter(self, name: str, skip: int, *, full: bool = False) -> Counter:
         """One more counter for an exponent, less what its first repetitions leave out."""
         offset = self.case.shifts[name] + skip
         copy = self.copies[name, offset] = self.copies.get((name, offset), 0) + 1
-        bounded = self.case.system.most(name) is not None
+        bounded = full or self.case.system.most(name) is not None
         return Counter(name + self.mark, copy, offset, bounded)
 
     def _compare(self, greater: str, smaller: str, gap: int) -> None:
         over, under = max(gap, 0), max(-gap, 0)
         if self.order.index(greater) < self.order.index(smaller):
-            counter = self._counter(greater, over)
+            # What takes from it at most so often never asks for more.
+            most = self.case.system.most(smaller)
+            counter = self._counter(greater, over, full=most is not None)
             self.add[greater].append((counter, over))
+            if most is not None:
+                self.until[greater].append((counter, over + max(most - under, 0)))
             self.take[smaller].append((counter, under))
         else:
             counter = self._counter(smaller, under)
@@ -171,7 +176,9 @@ class _Planner:
         if not add and not take and not drain:
             return Repeat(unit, low, high)
         empty = tuple(counter for counter, _ in drain)
-        return Counted(unit, low, high, tuple(add), tuple(take), tuple(drain), empty)
+        return Counted(
+            unit, low, high, tuple(add), tuple(take), tuple(drain), empty, tuple(self.until[name])
+        )
 
 
 def _comparisons(case: Case) -> Iterator[tuple[str, str, int]]:

@@ -7,20 +7,22 @@ from itertools import product
 
 from cranium.languages.determinise import Machine, Move, Zeros
 from cranium.languages.syntax import Counter
+from cranium.languages.work import Work
 
 __all__ = ["leave_out_the_impossible", "merge_equal_states"]
 
 
-def merge_equal_states(machine: Machine) -> Machine:
+def merge_equal_states(machine: Machine, work: Work) -> Machine:
     """Merge the states that read, test, change and accept alike, and number them anew.
 
     Without counters the result is the smallest machine there is. With counters states that differ
     only for values that never occur stay apart.
     """
     tables = [_table(machine, state) for state in range(len(machine.moves))]
-    block = [0] * len(tables)
-    count = 0
+    block = _without_cycles(tables)
+    count = len(set(block))
     while True:
+        work.spend(len(tables))
         signatures = [
             (
                 block[state],
@@ -34,6 +36,33 @@ def merge_equal_states(machine: Machine) -> Machine:
         if len(numbers) == count:
             return _quotient(machine, block)
         count = len(numbers)
+
+
+def _without_cycles(tables: list[Table]) -> list[int]:
+    """Classes of the states from which no cycle is reached, from the ends on; 0 for all others.
+
+    Without it a chain of a thousand states would take a thousand rounds.
+    """
+    before: list[list[int]] = [[] for _ in tables]
+    waiting = [0] * len(tables)
+    for state, (moves, _) in enumerate(tables):
+        targets = {target for _, target in moves.values()}
+        waiting[state] = len(targets)
+        for target in targets:
+            before[target].append(state)
+    block = [0] * len(tables)
+    numbers: dict[object, int] = {}
+    queue = deque(state for state, count in enumerate(waiting) if not count)
+    while queue:
+        state = queue.popleft()
+        moves, ends = tables[state]
+        signature = (frozenset((*k, change, block[t]) for k, (change, t) in moves.items()), ends)
+        block[state] = numbers.setdefault(signature, len(numbers) + 1)
+        for source in before[state]:
+            waiting[source] -= 1
+            if not waiting[source]:
+                queue.append(source)
+    return block
 
 
 Key = tuple[str, Zeros]
@@ -64,31 +93,36 @@ def _quotient(machine: Machine, block: list[int]) -> Machine:
     )
 
 
-def leave_out_the_impossible(machine: Machine) -> Machine:
+def leave_out_the_impossible(machine: Machine, work: Work) -> Machine:
     """Keep only the outcomes of zero tests with which a state can be reached.
 
     A counter is followed only as far as whether it is zero, so nothing that can happen is lost.
     """
-    counters = sorted({c for tested in machine.tested for c in tested})
-    start = (0, (False,) * len(counters))
+    live = _live(machine)
+    start = (0, frozenset[Counter]())
     seen = {start}
     queue = deque([start])
     while queue:
-        state, signs = queue.popleft()
-        values = dict(zip(counters, signs, strict=True))
-        if _outcome(machine, state, values) in machine.accepts[state]:
+        state, above = queue.popleft()
+        outcome = _outcome(machine, state, above)
+        if outcome in machine.accepts[state]:
             continue
         for move in machine.moves[state]:
-            if move.zeros == _outcome(machine, state, values):
+            if move.zeros == outcome:
+                work.spend()
                 changes = dict(move.changes)
-                options = [_signs_after(values[c], changes.get(c, 0)) for c in counters]
-                found = {(move.target, after) for after in product(*options)} - seen
-                seen |= found
-                queue.extend(found)
+                kept = {c for c in above if c in live[move.target] and not changes.get(c)}
+                kept |= {c for c, m in changes.items() if m > 0 and c in live[move.target]}
+                doubtful = [c for c, m in changes.items() if m < 0 and c in live[move.target]]
+                for signs in product([False, True], repeat=len(doubtful)):
+                    more = {c for c, up in zip(doubtful, signs, strict=True) if up}
+                    after = (move.target, frozenset(kept | more))
+                    if after not in seen:
+                        seen.add(after)
+                        queue.append(after)
     possible: list[set[Zeros]] = [set() for _ in machine.moves]
-    for state, signs in seen:
-        values = dict(zip(counters, signs, strict=True))
-        possible[state].add(_outcome(machine, state, values))
+    for state, above in seen:
+        possible[state].add(_outcome(machine, state, above))
     return Machine(
         [[m for m in moves if m.zeros in possible[s]] for s, moves in enumerate(machine.moves)],
         [ends & possible[s] for s, ends in enumerate(machine.accepts)],
@@ -97,9 +131,22 @@ def leave_out_the_impossible(machine: Machine) -> Machine:
     )
 
 
-def _outcome(machine: Machine, state: int, values: dict[Counter, bool]) -> Zeros:
-    return tuple((counter, values[counter]) for counter in machine.tested[state])
+def _live(machine: Machine) -> list[set[Counter]]:
+    """The counters that matter in each state: those that are tested there or later."""
+    live = [set(tested) for tested in machine.tested]
+    before: list[list[int]] = [[] for _ in machine.moves]
+    for state, moves in enumerate(machine.moves):
+        for move in moves:
+            before[move.target].append(state)
+    queue = deque(range(len(live)))
+    while queue:
+        state = queue.popleft()
+        for source in before[state]:
+            if not live[state] <= live[source]:
+                live[source] |= live[state]
+                queue.append(source)
+    return live
 
 
-def _signs_after(up: bool, change: int) -> list[bool]:
-    return [True] if change > 0 else [False, True] if change < 0 else [up]
+def _outcome(machine: Machine, state: int, above: frozenset[Counter]) -> Zeros:
+    return tuple((counter, counter in above) for counter in machine.tested[state])

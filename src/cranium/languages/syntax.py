@@ -181,6 +181,7 @@ class Counted:
         low: How many repetitions there are at least.
         high: How many there are at most, or None.
         add: The counters to which every repetition adds one.
+        until: After how many repetitions some of these are full: more than that is never asked.
         take: The counters from which every repetition takes one; it needs them not to be zero.
         drain: The counters from which every repetition takes one unless they are zero.
         empty: The counters that must be zero at the end.
@@ -193,6 +194,7 @@ class Counted:
     take: Skips = ()
     drain: Skips = ()
     empty: tuple[Counter, ...] = ()
+    until: Skips = ()
 
 
 Expression = Letter | Sequence | Choice | Repeat | Power | Shuffle | Both | Counted

@@ -103,12 +103,10 @@ class DictEncoding(Encoding):
         )
 
     def _machine_part(self, configuration: Configuration) -> Any:
-        counters = self._counters(configuration)
-        counters.setflags(write=False)  # it is given out again
-        return np.int64(self.numbers[configuration.state]), counters
+        return np.int64(self.numbers[configuration.state]), self._counters(configuration)
 
     def _join(self, ground: Any, part: Any) -> dict[str, Any]:
-        return {"ground": ground, "machine_state": part[0], "counters": part[1]}
+        return {"ground": ground, "machine_state": part[0], "counters": part[1].copy()}
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
