@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test check format docs pictures bench clean
+.PHONY: help demo test test-sb3 check format docs pictures bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -16,8 +16,11 @@ demo: $(VENV)/.core  ## compile the paper's running example, check it, run a wor
 	@$(BIN)/cranium run library:anbcn "A A B C C"
 	@$(BIN)/cranium draw library:anbcn -o out/anbcn.png
 
-test: $(VENV)/.dev  ## all tests
-	$(BIN)/python -m pytest -n auto
+test: $(VENV)/.dev  ## all tests but those that need Stable-Baselines3
+	$(BIN)/python -m pytest -n auto -m "not sb3"
+
+test-sb3: $(VENV)/.sb3  ## the tests that need Stable-Baselines3 (installs torch, 1 GB)
+	$(BIN)/python -m pytest -m sb3
 
 check: $(VENV)/.dev  ## lint, formatting, types, layers
 	$(BIN)/ruff check .
@@ -41,6 +44,8 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/step.py
+	$(BIN)/python benchmarks/product.py
+	$(BIN)/python benchmarks/tables.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) out docs/_build
@@ -59,6 +64,12 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	@touch $@
+
+# Only this torch is small: with any other version pip would fetch gigabytes of GPU libraries.
+$(VENV)/.sb3: pyproject.toml | $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[sb3]'
 	@touch $@
 
 # The peer wants torch and stable-baselines3, which its automata do not use: only what they need.

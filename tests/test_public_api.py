@@ -48,6 +48,13 @@ PUBLIC = {
     "parse_formula",
     "save",
     "unroll",
+    "AutomatonAugmentedMDP",
+    "check_labelling",
+    "labelling",
+    "labelling_from_cells",
+    "product",
+    "solve",
+    "worlds",
     "zero_test",
 }
 

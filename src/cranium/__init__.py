@@ -1,6 +1,14 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
 from cranium import errors, languages, worlds
+from cranium.aamdp import (
+    AutomatonAugmentedMDP,
+    check_labelling,
+    labelling,
+    labelling_from_cells,
+    product,
+    solve,
+)
 from cranium.automata import library
 from cranium.automata.alphabet import Alphabet
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -20,14 +28,6 @@ from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import CraniumError
 from cranium.languages import compile_language
-from cranium.product import (
-    AutomatonAugmentedMDP,
-    check_labelling,
-    labelling,
-    labelling_from_cells,
-    product,
-    solve,
-)
 
 __version__ = "0.1.0"
 

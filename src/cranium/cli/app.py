@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cranium import __version__
-from cranium.cli import machines, tasks
+from cranium.cli import machines, tasks, worlds
 from cranium.cli.output import BAD_INPUT, complain
 from cranium.errors import CraniumError
 
@@ -70,6 +70,7 @@ def _options(
 
 tasks.register(app)
 machines.register(app)
+worlds.register(app)
 
 
 def main() -> None:

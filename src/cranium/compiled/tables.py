@@ -7,6 +7,7 @@ transition where that is an error) is marked, and taking it raises the machine's
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,11 +16,18 @@ from numpy.typing import NDArray
 
 from cranium.automata.alphabet import AnyLabel
 from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, RunError, SpaceError, check_count, shorten
 
-__all__ = ["AutomatonTables", "ConfigurationSpace", "GrowingSpace", "largest_increment"]
+__all__ = [
+    "AutomatonTables",
+    "ConfigurationSpace",
+    "GrowingSpace",
+    "largest_increment",
+    "reachable",
+]
 
 MAX_CONFIGURATIONS = 2_000_000
 REFUSED = -1
@@ -54,6 +62,51 @@ def largest_increment(automaton: CountingRewardAutomaton) -> int:
         1
     """
     return max((max(t.change, default=0) for t in automaton.transitions), default=0)
+
+
+def reachable(
+    automaton: CountingRewardAutomaton,
+    counter_limit: int,
+    *,
+    max_configurations: int = MAX_CONFIGURATIONS,
+) -> list[Configuration]:
+    """All configurations that any labels lead to, counters up to the limit, breadth first.
+
+    Example:
+        >>> import cranium
+        >>> print(*reachable(cranium.library.load("anbcn"), 1))
+        ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨failed, 0⟩ ⟨overflow⟩ ⟨matching, 1⟩ ⟨failed, 1⟩ ⟨done, 0⟩
+    """
+    outcomes = Outcomes(automaton)
+    found = {automaton.start: None}
+    queue = deque(found)
+    while queue:
+        for outcome in outcomes.of(queue.popleft()):
+            if outcome.step is None:
+                continue
+            after = outcome.step.configuration
+            if any(counter > counter_limit for counter in after.counters):
+                after = OVERFLOW
+            if after not in found:
+                if len(found) >= max_configurations:
+                    raise _too_many(automaton, counter_limit, max_configurations)
+                found[after] = None
+                if after != OVERFLOW:
+                    queue.append(after)
+    return list(found)
+
+
+def _too_many(automaton: CountingRewardAutomaton, limit: int | None, most: int) -> SpaceError:
+    up_to = "" if limit is None else f" with counters up to {limit:,}"
+    estimate = ""
+    if limit is not None:
+        count = len(automaton.states) * (limit + 1) ** automaton.num_counters
+        size = count * 16 / 2**20
+        estimate = f"; there may be {count:,}, about {size:,.0f} MiB of tables for each label"
+    return SpaceError(
+        f"the machine has more than {most:,} configurations{up_to}{estimate}",
+        fix="lower the counter limit or the horizon, or let them be met one by one (GrowingSpace)",
+    )
 
 
 class GrowingSpace:
@@ -147,11 +200,7 @@ class GrowingSpace:
                 return self.encode(OVERFLOW)
         number = len(self.configurations)
         if number >= self.max_configurations:
-            raise SpaceError(
-                f"the machine has more than {self.max_configurations:,} configurations"
-                + ("" if self.counter_limit is None else f" up to {self.counter_limit} (Γ)"),
-                fix="lower the counter limit, or let configurations be met one by one",
-            )
+            raise _too_many(self.automaton, self.counter_limit, self.max_configurations)
         if number == self._next.shape[1]:
             self._grow(2 * number)
         self.configurations.append(configuration)
@@ -223,7 +272,7 @@ class ConfigurationSpace(GrowingSpace):
         >>> machine = cranium.library.load("anbcn")
         >>> space = ConfigurationSpace(machine, ["A", "B", "C", ()], counter_limit=3)
         >>> len(space), space.tables.shape
-        (14, (4, 14))
+        (13, (4, 13))
         >>> print(space.decode(space.step(space.label_index("A"), space.start)))
         ⟨counting, 1⟩
     """
@@ -240,19 +289,11 @@ class ConfigurationSpace(GrowingSpace):
             automaton, labels, counter_limit=counter_limit, max_configurations=max_configurations
         )
         number = 0
-        try:
-            while number < len(self):
-                if not self._terminal[number]:
-                    for label in range(len(self.labels)):
-                        self._fill(label, number)
-                number += 1
-        except SpaceError as problem:
-            most = len(automaton.states) * (counter_limit + 1) ** automaton.num_counters
-            raise SpaceError(
-                f"{problem.message}; there may be up to {most:,}, about "
-                f"{most * len(self.labels) * 16 / 2**20:,.0f} MiB of tables",
-                fix=problem.fix,
-            ) from None
+        while number < len(self):
+            if not self._terminal[number]:
+                for label in range(len(self.labels)):
+                    self._fill(label, number)
+            number += 1
         self.encode(OVERFLOW)  # so that every space has it
 
     def indices(self, configurations: Sequence[Configuration]) -> NDArray[np.int32]:

@@ -9,10 +9,11 @@ from itertools import islice, product
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.languages.determinise import AmbiguityError, Machine, determinise
 from cranium.languages.emit import emit
-from cranium.languages.network import Network, When, build_network
+from cranium.languages.network import Network
 from cranium.languages.parser import as_language
 from cranium.languages.plan import Plan, make_plan
 from cranium.languages.sharing import never_together
+from cranium.languages.sketch import When, build_network
 from cranium.languages.smallest import leave_out_the_impossible, merge_equal_states
 from cranium.languages.syntax import (
     Choice,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium as gym
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
 from cranium.worlds.finite import Events, FiniteWorld
+from cranium.worlds.observations import hashable, kept
 
-__all__ = ["TabularWorld", "enumerate_env", "hashable"]
+__all__ = ["TabularWorld", "enumerate_env"]
 
 MAX_STATES = 1_000_000
 Labelling = Callable[[Any, Any, Any], Iterable[str]]
@@ -48,17 +49,17 @@ class TabularWorld:
         (107, 4, 5)
     """
 
-    first: NDArray[np.int32]
-    next_state: NDArray[np.int32]
-    probability: NDArray[np.float64]
-    label: NDArray[np.int32]
-    terminated: NDArray[np.bool_]
-    reward: NDArray[np.float64]
-    initial: NDArray[np.float64]
-    observation: NDArray[np.int32]
+    first: NDArray[np.int32] = field(repr=False)
+    next_state: NDArray[np.int32] = field(repr=False)
+    probability: NDArray[np.float64] = field(repr=False)
+    label: NDArray[np.int32] = field(repr=False)
+    terminated: NDArray[np.bool_] = field(repr=False)
+    reward: NDArray[np.float64] = field(repr=False)
+    initial: NDArray[np.float64] = field(repr=False)
+    observation: NDArray[np.int32] = field(repr=False)
     labels: tuple[Events, ...]
-    states: tuple[Hashable, ...]
-    observations: tuple[Any, ...]
+    states: tuple[Hashable, ...] = field(repr=False)
+    observations: tuple[Any, ...] = field(repr=False)
     num_actions: int
 
     @property
@@ -148,7 +149,7 @@ class TabularWorld:
         key = state_key or _state_key(env)
         random = np.random.default_rng(seed)
         observation, _ = env.reset(seed=seed)
-        state = key(env, observation)
+        observation, state = kept(observation), key(env, observation)
         for step in range(steps):
             if state not in number:
                 raise WorldError(f"the table does not have the state {shorten(state)}")
@@ -172,10 +173,10 @@ class TabularWorld:
                     f"in step {step}, action {action} in {shorten(state)} led to {shorten(found)}, "
                     f"but the table knows {shorten(known)}"
                 )
-            observation, state = after_seen, after
+            observation, state = kept(after_seen), after
             if terminated or truncated:
                 observation, _ = env.reset()
-                state = key(env, observation)
+                observation, state = kept(observation), key(env, observation)
         return steps
 
 
@@ -289,12 +290,14 @@ def enumerate_env(
     draft = _Draft(int(env.action_space.n))
     random = np.random.default_rng(seed)
     snapshots: dict[Hashable, tuple[gym.Env[Any, Any], Any]] = {}
+    counts: dict[Hashable, int] = {}
     for index in range(starts):
         observation, _ = env.reset(seed=seed + index)
         state = key(env, observation)
         if state not in snapshots:
-            snapshots[state] = copy.deepcopy(env), observation
-        draft.begin([(1 / starts, state)])
+            snapshots[state] = copy.deepcopy(env), kept(observation)
+        counts[state] = counts.get(state, 0) + 1
+    draft.begin((count / starts, state) for state, count in counts.items())
     for state in draft.unvisited():
         here, observation = snapshots[state]
         for action in range(draft.num_actions):
@@ -313,7 +316,7 @@ def enumerate_env(
                         fix="use TabularWorld.from_model if it has P, or a finer state_key",
                     )
                 found = outcome
-                snapshots.setdefault(outcome[1], (trial, seen))
+                snapshots.setdefault(outcome[1], (trial, kept(seen)))
             assert found is not None
             draft.pair([found])
     views = {state: observation for state, (_, observation) in snapshots.items()}
@@ -337,15 +340,3 @@ def _events(
             f"{type(env.unwrapped).__name__} names no events of its own", fix="give a labelling"
         )
     return frozenset(events)
-
-
-def hashable(view: Any) -> Hashable:
-    """An observation as a key."""
-    if isinstance(view, np.ndarray):
-        return (view.shape, view.tobytes())
-    if isinstance(view, Mapping):
-        return tuple((name, hashable(part)) for name, part in sorted(view.items()))
-    if isinstance(view, tuple | list):
-        return tuple(hashable(part) for part in view)
-    key: Hashable = view.item() if isinstance(view, np.generic) else view
-    return key

@@ -14,12 +14,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.aamdp.labelling import WorldEvents
+from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import REFUSED, UNKNOWN, GrowingSpace
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, check_count, shorten
-from cranium.product.aamdp import AutomatonAugmentedMDP
-from cranium.product.labelling import WorldEvents
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.tabular import TabularWorld, enumerate_env
 
@@ -47,16 +47,16 @@ class TabularProduct:
         initial: How likely an episode begins in each pair. [P]
     """
 
-    world: TabularWorld
-    space: GrowingSpace
-    state: Ints
-    configuration: Ints
-    first: Ints
-    next_pair: Ints
-    probability: Floats
-    reward: Floats
-    success: NDArray[np.bool_]
-    initial: Floats
+    world: TabularWorld = field(repr=False)
+    space: GrowingSpace = field(repr=False)
+    state: Ints = field(repr=False)
+    configuration: Ints = field(repr=False)
+    first: Ints = field(repr=False)
+    next_pair: Ints = field(repr=False)
+    probability: Floats = field(repr=False)
+    reward: Floats = field(repr=False)
+    success: NDArray[np.bool_] = field(repr=False)
+    initial: Floats = field(repr=False)
 
     @classmethod
     def of(
@@ -74,7 +74,7 @@ class TabularProduct:
             >>> from cranium.worlds import LetterEnv, TabularWorld
             >>> world = TabularWorld.of(LetterEnv.experiment(1))
             >>> TabularProduct.of(world, cranium.library.load("anbcdn")).num_pairs
-            214
+            135
         """
         names = frozenset(automaton.propositions)
         known = [label & names for label in world.labels]
@@ -286,7 +286,7 @@ def solve(
         >>> optimum.success_rate, optimum.expected_length
         (1.0, 17.0)
     """
-    from cranium.product.kernels import follow, value_iteration
+    from cranium.aamdp.kernels import follow, value_iteration
 
     if not 0 < discount <= 1:
         raise InvalidArgumentError(f"a discount is above 0 and at most 1, not {shorten(discount)}")

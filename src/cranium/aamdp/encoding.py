@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, ConfigurationSpace
+from cranium.compiled.tables import OVERFLOW, reachable
 from cranium.errors import InvalidArgumentError, WorldError, shorten
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
@@ -41,14 +41,10 @@ class Encoding(ABC):
         self.names = (*automaton.states, *automaton.terminal, OVERFLOW.state)
         self.numbers = {name: index for index, name in enumerate(self.names)}
         self.space = self._make_space()
-        self._parts: dict[Configuration, Any] = {}
 
     def encode(self, ground: Any, configuration: Configuration) -> Any:
         """The observation of ⟨s, u, c⟩."""
-        part = self._parts.get(configuration)
-        if part is None:
-            part = self._parts[configuration] = self._machine_part(configuration)
-        return self._join(ground, part)
+        return self.join(ground, self.machine_part(configuration))
 
     @abstractmethod
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
@@ -58,10 +54,12 @@ class Encoding(ABC):
     def _make_space(self) -> spaces.Space[Any]: ...
 
     @abstractmethod
-    def _machine_part(self, configuration: Configuration) -> Any: ...
+    def machine_part(self, configuration: Configuration) -> Any:
+        """What of an observation depends on the configuration alone."""
 
     @abstractmethod
-    def _join(self, ground: Any, part: Any) -> Any: ...
+    def join(self, ground: Any, part: Any) -> Any:
+        """An observation from the ground observation and the machine's part."""
 
     @property
     def most(self) -> int:
@@ -102,10 +100,12 @@ class DictEncoding(Encoding):
             }
         )
 
-    def _machine_part(self, configuration: Configuration) -> Any:
+    def machine_part(self, configuration: Configuration) -> Any:
+        """What of an observation depends on the configuration alone."""
         return np.int64(self.numbers[configuration.state]), self._counters(configuration)
 
-    def _join(self, ground: Any, part: Any) -> dict[str, Any]:
+    def join(self, ground: Any, part: Any) -> dict[str, Any]:
+        """An observation from the ground observation and the machine's part."""
         return {"ground": ground, "machine_state": part[0], "counters": part[1].copy()}
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
@@ -161,7 +161,8 @@ class BoxEncoding(Encoding):
             dtype=np.float32,
         )
 
-    def _machine_part(self, configuration: Configuration) -> NDArray[np.float32]:
+    def machine_part(self, configuration: Configuration) -> NDArray[np.float32]:
+        """What of an observation depends on the configuration alone."""
         state = np.zeros(len(self.names))
         state[self.numbers[configuration.state]] = 1
         values = self._counters(configuration)
@@ -175,7 +176,8 @@ class BoxEncoding(Encoding):
             shown = np.concatenate([zero, ~zero, digits], axis=1).ravel()
         return np.concatenate([state, shown]).astype(np.float32)
 
-    def _join(self, ground: Any, part: NDArray[np.float32]) -> NDArray[np.float32]:
+    def join(self, ground: Any, part: NDArray[np.float32]) -> NDArray[np.float32]:
+        """An observation from the ground observation and the machine's part."""
         flat = np.asarray(spaces.flatten(self.ground, ground), dtype=np.float32)
         return np.concatenate([flat, part])
 
@@ -212,36 +214,37 @@ class TabularEncoding(Encoding):
         >>> env = cranium.product(LetterEnv(), machine, encoding=TabularEncoding(), counter_limit=2)
         >>> observation, _ = env.reset(seed=0)
         >>> env.observation_space, env.encoding.decode(observation)[1]
-        (Discrete(1152), Configuration(state='await A', counters=(0,)))
+        (Discrete(864), Configuration(state='counting', counters=(0,)))
     """
 
     def _make_space(self) -> spaces.Discrete:
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
         self.sizes = _sizes(self.ground)
-        labels = [0, *(1 << i for i in range(len(self.automaton.propositions)))]
-        self.configurations = ConfigurationSpace(
-            self.automaton, labels, counter_limit=self.counter_limit
-        )
+        self.strides = np.cumprod((1, *self.sizes[:0:-1]))[::-1].astype(np.int64)
+        self.configurations = reachable(self.automaton, self.counter_limit)
+        self.index = {x: number for number, x in enumerate(self.configurations)}
         return spaces.Discrete(int(np.prod(self.sizes)) * len(self.configurations))
 
-    def _machine_part(self, configuration: Configuration) -> int:
-        return int(self.configurations.indices([configuration])[0])
+    def machine_part(self, configuration: Configuration) -> int:
+        """What of an observation depends on the configuration alone."""
+        return self.index[configuration]
 
-    def _join(self, ground: Any, part: int) -> np.int64:
+    def join(self, ground: Any, part: int) -> np.int64:
+        """An observation from the ground observation and the machine's part."""
         if isinstance(self.ground, spaces.Discrete):
             index = int(ground) - int(self.ground.start)
         else:
-            index = int(np.ravel_multi_index(tuple(np.ravel(ground)), self.sizes))
+            index = int(np.ravel(ground) @ self.strides)
         return np.int64(index * len(self.configurations) + part)
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
         index, part = divmod(int(observation), len(self.configurations))
         if isinstance(self.ground, spaces.Discrete):
-            return np.int64(index + int(self.ground.start)), self.configurations.decode(part)
+            return np.int64(index + int(self.ground.start)), self.configurations[part]
         cell = np.array(np.unravel_index(index, self.sizes), dtype=self.ground.dtype)
-        return cell.reshape(self.ground.shape or ()), self.configurations.decode(part)
+        return cell.reshape(self.ground.shape or ()), self.configurations[part]
 
 
 def _sizes(ground: spaces.Space[Any]) -> tuple[int, ...]:

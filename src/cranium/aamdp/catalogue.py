@@ -12,14 +12,14 @@ from typing import Any
 
 import gymnasium as gym
 
+from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata import library
 from cranium.errors import UnknownNameError
-from cranium.product.aamdp import AutomatonAugmentedMDP
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 
-__all__ = ["CATALOGUE", "WorldEntry", "make_product", "make_world", "register"]
+__all__ = ["CATALOGUE", "WorldEntry", "find_world", "make_product", "make_world", "register"]
 
 NAMESPACE = "cranium"
 
@@ -94,7 +94,7 @@ def make_world(name: str, **options: Any) -> FiniteWorld:
         >>> make_world("Office", mail=3).mail
         (3, 3)
     """
-    entry = _entry(name)
+    entry = find_world(name)
     return entry.make(**{**entry.options, **options})
 
 
@@ -119,7 +119,7 @@ def make_product(
         >>> make_product("Letter", "anbcdn", times=3).automaton.name
         'A^N B C D^N'
     """
-    entry = _entry(world)
+    entry = find_world(world)
     if task not in entry.tasks:
         raise UnknownNameError.of(f"task in the world {world}", task, entry.tasks)
     return AutomatonAugmentedMDP(
@@ -130,7 +130,13 @@ def make_product(
     )
 
 
-def _entry(name: str) -> WorldEntry:
+def find_world(name: str) -> WorldEntry:
+    """A world of the catalogue, by its name.
+
+    Example:
+        >>> find_world("Letter").id
+        'cranium/Letter-v0'
+    """
     for entry in CATALOGUE:
         if entry.name == name:
             return entry

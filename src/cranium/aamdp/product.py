@@ -6,13 +6,13 @@ truncated = the ground environment truncated, or the horizon is reached.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
-import numpy as np
 
+from cranium.aamdp.encoding import DictEncoding, Encoding
+from cranium.aamdp.labelling import WorldEvents, events_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
@@ -26,10 +26,11 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.product.encoding import DictEncoding, Encoding
-from cranium.product.labelling import events_of
+from cranium.worlds.observations import kept
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
+
+MAX_MOVES = 1 << 16
 
 
 class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
@@ -59,7 +60,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         >>> env = AutomatonAugmentedMDP(OfficeWorld(mail=1), task, horizon=100)
         >>> observation, info = env.reset(seed=0)
         >>> info["machine_state"], info["success"]
-        ('empty-handed', False)
+        ('no mail', False)
     """
 
     def __init__(
@@ -89,13 +90,20 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.encoding = encoding or DictEncoding()
         self.encoding.bind(env.observation_space, automaton, self.counter_limit)
         self.observation_space = self.encoding.space
+        self._show = self.encoding.join
         self._declared = self._check_vocabulary()
-        self._bits: dict[Any, tuple[int, frozenset[str]]] = {}
-        self._moves: dict[tuple[Configuration, int], tuple[Configuration, Any, bool, bool]] = {}
-        self.configuration: Configuration | None = None
+        # The world's own events and constant rewards need no copy of what was seen before.
+        self._keeps = not (isinstance(self.labelling, WorldEvents) and automaton.is_constant)
+        self._nodes: dict[Configuration, _Node] = {}
+        self._node = self._node_of(automaton.start)
         self._ended = True
         self._observation: Any = None
         self._steps = 0
+
+    @property
+    def configuration(self) -> Configuration:
+        """⟨u, c⟩: where the machine is."""
+        return self._node.configuration
 
     # The environment
 
@@ -104,76 +112,80 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; the seed and the options reach the ground environment."""
         observation, info = self.env.reset(seed=seed, options=options)
-        self.configuration = self.automaton.start
-        self._observation, self._steps, self._ended = _kept(observation), 0, False
-        shown = self.encoding.encode(observation, self.configuration)
-        return shown, self._info(info, frozenset(), False, False)
+        self._node = node = self._node_of(self.automaton.start)
+        self._observation = kept(observation) if self._keeps else None
+        self._steps, self._ended = 0, False
+        told = _told(frozenset(), node.configuration, success=False)
+        return self.encoding.join(observation, node.part), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do something in the environment, and let the automaton read what happened."""
         if self._ended:
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
-        before = self._observation
         after, own, terminated, truncated, info = self.env.step(action)
-        bits, label = self._label(self.labelling(before, action, after))
-        assert self.configuration is not None
-        key = (self.configuration, bits)
-        move = self._moves.get(key)
-        if move is None:
-            move = self._moves[key] = self._work_out(*key)
-        self.configuration, reward, ends, success = move
-        if reward.__class__ is not float:
-            reward = float(reward(before, action, after))
+        events = self.labelling(self._observation, action, after)
+        try:
+            move = self._node.moves[events]
+        except (KeyError, TypeError):
+            move = self._find_move(events)
+        node, reward, function, ended, told = move
+        if function is not None:
+            reward = float(function(self._observation, action, after))
         if self.add_ground_reward:
             reward += float(own)
+        self._node = node
+        if self._keeps:
+            self._observation = kept(after)
         self._steps += 1
-        self._observation = _kept(after)
         if self._steps == self.horizon:
             truncated = True
-        ended = terminated or ends
+        info.update(
+            told
+        )  # as Gymnasium's own wrappers do: a step's info is a dictionary of its own
+        if terminated:
+            info["ground_terminated"] = ended = True
         self._ended = ended or truncated
-        info = self._info(info, label, success, terminated)
-        return self.encoding.encode(after, self.configuration), reward, ended, truncated, info
+        return self._show(after, node.part), reward, ended, truncated, info
 
-    def _info(
-        self, info: dict[str, Any], label: frozenset[str], success: bool, ground_terminated: bool
-    ) -> dict[str, Any]:
-        assert self.configuration is not None
-        return {
-            **info,
-            "label": label,
-            "machine_state": self.configuration.state,
-            "counters": self.configuration.counters,
-            "success": success,
-            "overflow": self.configuration is OVERFLOW,
-            "ground_terminated": ground_terminated,
-        }
+    # How it works: what an event does in a configuration is worked out once
 
-    # How it works
+    def _node_of(self, configuration: Configuration) -> _Node:
+        if configuration not in self._nodes:
+            part = self.encoding.machine_part(configuration)
+            self._nodes[configuration] = _Node(configuration, part)
+        return self._nodes[configuration]
 
-    def _work_out(
-        self, configuration: Configuration, bits: int
-    ) -> tuple[Configuration, Any, bool, bool]:
+    def _find_move(self, events: Any) -> _Move:
+        names = frozenset((events,) if isinstance(events, str) else events)
+        node = self._node
+        if names not in node.moves:
+            if len(node.moves) > MAX_MOVES:
+                node.moves.clear()
+            node.moves[names] = self._work_out(node.configuration, names)
+        if isinstance(events, str | tuple):
+            node.moves[events] = node.moves[names]
+        return node.moves[names]
+
+    def _work_out(self, configuration: Configuration, names: frozenset[str]) -> _Move:
+        bits, label = self._read_label(names)
         step = self.automaton.step(configuration, bits)
         after = step.configuration
-        reward = step.reward if isinstance(step.reward, RewardFunction) else float(step.reward)
+        function = step.reward if isinstance(step.reward, RewardFunction) else None
+        reward = 0.0 if isinstance(step.reward, RewardFunction) else float(step.reward)
         if self.counter_limit is not None and any(c > self.counter_limit for c in after.counters):
-            return OVERFLOW, reward, True, False
-        ends = self.automaton.is_terminal(after)
-        return after, reward, ends, self.automaton.is_accepting(after)
+            after, ends, success = OVERFLOW, True, False
+        else:
+            ends = self.automaton.is_terminal(after)
+            success = self.automaton.is_accepting(after)
+        return self._node_of(after), reward, function, ends, _told(label, after, success=success)
 
-    def _label(self, events: Any) -> tuple[int, frozenset[str]]:
-        try:
-            return self._bits[events]
-        except (KeyError, TypeError):
-            names = frozenset((events,) if isinstance(events, str) else events)
-        if names not in self._bits:
-            if len(self._bits) > 1 << 16:
-                self._bits.clear()
-            self._bits[names] = self._read_label(names)
-        if isinstance(events, str | tuple):
-            self._bits[events] = self._bits[names]
-        return self._bits[names]
+    def __getstate__(self) -> dict[str, Any]:
+        # What was worked out is left behind: a long chain of it would be too deep to pickle.
+        return {**self.__dict__, "_nodes": {}, "_node": self.configuration}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._node = self._node_of(state["_node"])
 
     def _read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
         alphabet = self.automaton.alphabet
@@ -200,6 +212,32 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         return frozenset(declared)
 
 
+class _Node:
+    """A configuration, how it is shown, and what events do in it."""
+
+    __slots__ = ("configuration", "moves", "part")
+
+    def __init__(self, configuration: Configuration, part: Any) -> None:
+        self.configuration = configuration
+        self.part = part
+        self.moves: dict[Any, _Move] = {}
+
+
+_Move = tuple[_Node, float, RewardFunction | None, bool, dict[str, Any]]
+"""The next configuration, the reward or the function that gives it, whether it ends, the info."""
+
+
+def _told(label: frozenset[str], configuration: Configuration, *, success: bool) -> dict[str, Any]:
+    return {
+        "label": label,
+        "machine_state": configuration.state,
+        "counters": configuration.counters,
+        "success": success,
+        "overflow": configuration is OVERFLOW,
+        "ground_terminated": False,
+    }
+
+
 def product(
     env: gym.Env[Any, Any],
     automaton: CountingRewardAutomaton,
@@ -220,13 +258,6 @@ def product(
         (1.0, True, True)
     """
     return AutomatonAugmentedMDP(env, automaton, labelling, **options)
-
-
-def _kept(observation: Any) -> Any:
-    """What was seen, safe from an environment that writes into what it gave out."""
-    if observation.__class__ is np.ndarray:
-        return observation.copy()
-    return copy.deepcopy(observation) if isinstance(observation, dict | tuple) else observation
 
 
 def _horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:

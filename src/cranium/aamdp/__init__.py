@@ -1,16 +1,16 @@
 """A task meets an environment: the automaton-augmented MDP."""
 
-from cranium.product.aamdp import AutomatonAugmentedMDP, product
-from cranium.product.catalogue import CATALOGUE, make_product, make_world, register
-from cranium.product.encoding import BoxEncoding, DictEncoding, Encoding, TabularEncoding
-from cranium.product.labelling import (
+from cranium.aamdp.catalogue import CATALOGUE, find_world, make_product, make_world, register
+from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding, TabularEncoding
+from cranium.aamdp.labelling import (
     Labelling,
     LabelReport,
     check_labelling,
     labelling,
     labelling_from_cells,
 )
-from cranium.product.planning import Solution, solve
+from cranium.aamdp.planning import Solution, solve
+from cranium.aamdp.product import AutomatonAugmentedMDP, product
 
 register()
 
@@ -25,6 +25,7 @@ __all__ = [
     "Solution",
     "TabularEncoding",
     "check_labelling",
+    "find_world",
     "labelling",
     "labelling_from_cells",
     "make_product",

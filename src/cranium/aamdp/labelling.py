@@ -11,7 +11,7 @@ import numpy as np
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import InvalidArgumentError, LabelError, UnknownNameError, WorldError, shorten
-from cranium.worlds.tabular import hashable
+from cranium.worlds.observations import hashable, kept
 
 __all__ = ["LabelReport", "Labelling", "check_labelling", "labelling", "labelling_from_cells"]
 
@@ -164,7 +164,7 @@ def check_labelling(
     known: dict[Hashable, dict[frozenset[str], None]] = {}
     examples: dict[Hashable, tuple[Any, Any, Any]] = {}
     env.action_space.seed(seed)
-    observation, _ = env.reset(seed=seed)
+    observation = kept(env.reset(seed=seed)[0])
     for _ in range(steps):
         action = env.action_space.sample()
         after, _, terminated, truncated, _ = env.step(action)
@@ -173,10 +173,10 @@ def check_labelling(
         report.seen[found] = report.seen.get(found, 0) + 1
         key = (hashable(observation), hashable(action), hashable(after))
         known.setdefault(key, {})[found] = None
-        examples.setdefault(key, (observation, action, after))
-        observation = after
+        examples.setdefault(key, (observation, action, kept(after)))
+        observation = kept(after)
         if terminated or truncated:
-            observation, _ = env.reset()
+            observation = kept(env.reset()[0])
     names = set().union(*report.seen)
     report.never_seen = tuple(name for name in automaton.propositions if name not in names)
     report.unknown = tuple(sorted(names - set(automaton.propositions)))

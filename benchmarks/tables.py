@@ -1,0 +1,113 @@
+"""How fast are machines stepped through the tables, against the same loop in C?
+
+Both read the same labels with the same number of machines, in turns, on one core. The result is
+configuration-steps per second and the ratio to C (gcc or cc, -O3). ``make bench`` runs this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import cranium
+from cranium.compiled import ConfigurationSpace
+from cranium.compiled.kernels import run_many
+
+SOURCE = """
+#include <stdint.h>
+int64_t run_many(const int32_t *next, int64_t num, const int32_t *labels, int64_t t_max,
+                 int32_t *x, int64_t n) {
+  for (int64_t t = 0; t < t_max; t++) {
+    const int32_t *row = next + (int64_t)labels[t] * num;
+    int32_t lowest = 0;
+    for (int64_t i = 0; i < n; i++) {
+      int32_t after = row[x[i]];
+      lowest = after < lowest ? after : lowest;
+      x[i] = after > 0 ? after : 0;
+    }
+    if (lowest < 0) return t;
+  }
+  return -1;
+}
+"""
+
+
+def in_c(folder: Path) -> ctypes.CDLL:
+    """Compile the loop."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None:
+        sys.exit("no C compiler was found")
+    source, library = folder / "loop.c", folder / "loop.so"
+    source.write_text(SOURCE, encoding="utf-8")
+    command = [
+        compiler,
+        "-O3",
+        "-march=native",
+        "-shared",
+        "-fPIC",
+        str(source),
+        "-o",
+        str(library),
+    ]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(library))
+
+
+def main() -> None:
+    """Measure, and print the medians over the turns."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=25)
+    parser.add_argument("--machines", type=int, default=4096)
+    parser.add_argument("--labels", type=int, default=2000)
+    options = parser.parse_args()
+    machine = cranium.library.load("anbcdn")
+    space = ConfigurationSpace(machine, [(), *machine.propositions], counter_limit=100)
+    table = np.ascontiguousarray(space.tables.next_configuration)
+    rng = np.random.default_rng(0)
+    labels = rng.integers(len(space.labels), size=options.labels).astype(np.int32)
+    start = rng.integers(len(space), size=options.machines).astype(np.int32)
+    address = ctypes.c_void_p
+    with tempfile.TemporaryDirectory() as folder:
+        loop = in_c(Path(folder)).run_many
+        loop.restype = ctypes.c_int64
+        own, other = [], []
+        expected = start.copy()
+        run_many(table, labels, expected)
+        for _ in range(options.turns):
+            x = start.copy()
+            begin = time.perf_counter()
+            run_many(table, labels, x)
+            own.append(time.perf_counter() - begin)
+            y = start.copy()
+            begin = time.perf_counter()
+            loop(
+                table.ctypes.data_as(address),
+                ctypes.c_int64(table.shape[1]),
+                labels.ctypes.data_as(address),
+                ctypes.c_int64(len(labels)),
+                y.ctypes.data_as(address),
+                ctypes.c_int64(len(y)),
+            )
+            other.append(time.perf_counter() - begin)
+            assert np.array_equal(x, y), "both must do the same"
+    steps = len(labels) * len(start)
+    ratios = [c / o for o, c in zip(own, other, strict=True)]
+    print(f"ours  {steps / statistics.median(own) / 1e6:7.0f} million configuration-steps a second")
+    print(f"C     {steps / statistics.median(other) / 1e6:7.0f} million")
+    print(
+        f"{statistics.median(ratios):.2f} of the speed of C "
+        f"({min(ratios):.2f} to {max(ratios):.2f} over {options.turns} turns)"
+    )
+
+
+if __name__ == "__main__":
+    main()

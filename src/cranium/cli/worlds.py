@@ -1,0 +1,80 @@
+"""The commands that list the worlds, and solve their tasks exactly."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+import cranium
+from cranium.aamdp import CATALOGUE, find_world, make_product
+from cranium.automata import library
+from cranium.cli.output import say, working
+
+__all__ = ["register"]
+
+
+def show_worlds(
+    name: Annotated[
+        str | None, typer.Argument(metavar="WORLD", help="One world: its map, events and tasks.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """List the worlds, their events and their ready-made tasks.
+
+    Each is a Gymnasium environment: gymnasium.make("cranium/Office-v0") is the world by itself,
+    gymnasium.make("cranium/Office-mail-delivery-v0") the product with a task.
+    For example: cranium worlds Office
+    """
+    entries = CATALOGUE if name is None else (find_world(name),)
+    if as_json:
+        data = [
+            {
+                "name": entry.name,
+                "id": entry.id,
+                "about": entry.about,
+                "horizon": entry.horizon,
+                "events": list(entry.make(**entry.options).vocabulary),
+                "tasks": {task: entry.product_id(task) for task in entry.tasks},
+            }
+            for entry in entries
+        ]
+        typer.echo(json.dumps(data, indent=2))
+        return
+    for number, entry in enumerate(entries):
+        world = entry.make(**entry.options, render_mode="ansi")
+        say(("" if number == 0 else "\n") + f"{entry.name}: {entry.about}", style="bold")
+        say(f"  id        {entry.id}")
+        say(f"  events    {', '.join(world.vocabulary)}")
+        for index, (task, machine) in enumerate(entry.tasks.items()):
+            head = "  tasks     " if index == 0 else " " * 12
+            say(f"{head}{task}: {library.load(machine).name} ({entry.product_id(task)})")
+        if name is not None:
+            world.reset(seed=0)
+            say("\n" + str(world.render()))
+
+
+def solve(
+    world: Annotated[str, typer.Argument(metavar="WORLD", help="A world: see cranium worlds.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="One of its tasks.")],
+    discount: Annotated[float, typer.Option("--discount", help="γ, up to 1.")] = 0.99,
+) -> None:
+    """Solve a ready-made task exactly, by value iteration over everything that can be reached.
+
+    For example: cranium solve Office mail-and-coffee
+    """
+    env = make_product(world, task)
+    with working("solving"):
+        optimum = cranium.solve(env, discount=discount)
+    say(f"task      {env.automaton.name}")
+    say(f"product   {optimum.product.num_pairs:,} pairs of a state and a configuration")
+    say(f"value     {optimum.start_value:.6f} at the start, discount {discount:g}")
+    say(f"success   {optimum.success_rate:.4f} within {env.horizon:,} steps")
+    say(f"length    {optimum.expected_length:.2f} steps on average")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command("worlds")(show_worlds)
+    app.command("solve")(solve)

@@ -1,0 +1,89 @@
+"""Encodings: what is encoded can be decoded, and lies in the declared space."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cranium
+from cranium import Configuration
+from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
+from cranium.compiled.tables import OVERFLOW, reachable
+from cranium.errors import InvalidArgumentError, WorldError
+
+OFFICE = cranium.library.load("office")
+LIMIT = 6
+GROUNDS = {
+    "discrete": spaces.Discrete(7, start=3),
+    "multi": spaces.MultiDiscrete([4, 5, 3]),
+    "binary": spaces.MultiBinary(4),
+    "box": spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 100.0]), dtype=np.float64),
+    "dict": spaces.Dict({"x": spaces.Discrete(3), "y": spaces.Box(0, 1, (2,), np.float32)}),
+}
+ENCODINGS = {
+    "dict": DictEncoding,
+    "raw": lambda: BoxEncoding("raw"),
+    "log": lambda: BoxEncoding("log"),
+    "bits": lambda: BoxEncoding("bits", clip=LIMIT),
+    "table": TabularEncoding,
+}
+PAIRS = [(g, e) for g in GROUNDS for e in ENCODINGS if not (e == "table" and g in ("box", "dict"))]
+
+
+CONFIGURATIONS = reachable(OFFICE, LIMIT)
+
+
+@pytest.mark.parametrize(("ground", "encoding"), PAIRS)
+@given(st.data())
+def test_what_is_encoded_can_be_decoded(ground, encoding, data):
+    made = ENCODINGS[encoding]()
+    made.bind(GROUNDS[ground], OFFICE, LIMIT)
+    GROUNDS[ground].seed(data.draw(st.integers(0, 1000)))
+    seen = GROUNDS[ground].sample()
+    configuration = data.draw(st.sampled_from(CONFIGURATIONS))
+    shown = made.encode(seen, configuration)
+    assert made.space.contains(shown)
+    back, same = made.decode(shown)
+    assert same == configuration
+    flat = spaces.flatten(GROUNDS[ground], seen).astype(np.float32)
+    assert np.array_equal(spaces.flatten(GROUNDS[ground], back).astype(np.float32), flat)
+
+
+def test_tables_number_every_pair_differently():
+    made = TabularEncoding()
+    ground = spaces.MultiDiscrete([2, 3])
+    made.bind(ground, OFFICE, 2)
+    cells = [np.array([r, c]) for r in range(2) for c in range(3)]
+    every = [made.encode(cell, x) for cell in cells for x in made.configurations]
+    assert sorted(every) == list(range(made.space.n))
+
+
+def test_the_bits_show_zero_and_clip_what_is_greater():
+    made = BoxEncoding("bits", clip=2)
+    made.bind(spaces.Discrete(1), OFFICE, 100)
+    shown = made.encode(0, Configuration("deliver", (0, 50)))
+    rest = shown[1 + len(made.names) :].reshape(2, 5)
+    assert rest.tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 1]]
+    assert made.decode(shown)[1].counters == (0, 2), "what was clipped is lost, and only that"
+
+
+def test_bounds_hold_at_the_limit_and_for_an_overflow():
+    for kind in ("raw", "log", "bits"):
+        made = BoxEncoding(kind, clip=3)
+        made.bind(spaces.Discrete(2), OFFICE, 12345)
+        for configuration in (Configuration("deliver", (12345, 12345)), OVERFLOW):
+            assert made.space.contains(made.encode(1, configuration)), kind
+
+
+def test_what_has_no_encoding_is_refused():
+    with pytest.raises(WorldError, match="not finitely many"):
+        TabularEncoding().bind(GROUNDS["box"], OFFICE, 3)
+    with pytest.raises(WorldError, match="needs a limit"):
+        TabularEncoding().bind(GROUNDS["discrete"], OFFICE, None)
+    with pytest.raises(WorldError, match="no fixed length"):
+        BoxEncoding().bind(spaces.Sequence(spaces.Discrete(2)), OFFICE, 3)
+    with pytest.raises(InvalidArgumentError, match="raw, log or bits, not 'all'"):
+        BoxEncoding("all")

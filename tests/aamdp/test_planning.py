@@ -1,0 +1,159 @@
+"""Exact planning against an independent, slow, obvious value iteration."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import cranium
+from cranium import RewardFunction, Transition
+from cranium.aamdp import make_product
+from cranium.errors import InvalidArgumentError, WorldError
+from cranium.worlds import LetterEnv, OfficeWorld
+
+
+def naive(world, label, machine, discount, sweeps, limit=10**9):
+    """V* of everything that can be reached, by dictionaries: (state, configuration) to value."""
+    start = [(state, machine.start) for _, state in world.initial({})]
+    model, queue = {}, list(start)
+    while queue:
+        pair = queue.pop()
+        if pair in model:
+            continue
+        state, configuration = pair
+        model[pair] = []
+        for action in range(4):
+            row = []
+            for chance, after, ends in world.outcomes(state, action):
+                step = machine.step(configuration, label(state, action, after))
+                over = ends or machine.is_terminal(step.configuration)
+                over = over or max(step.configuration.counters, default=0) > limit
+                row.append((chance, step.reward, None if over else (after, step.configuration)))
+                if not over:
+                    queue.append((after, step.configuration))
+            model[pair].append(row)
+    value = dict.fromkeys(model, 0.0)
+    for _ in range(sweeps):
+        value = {
+            pair: max(
+                sum(p * (r + discount * (0 if n is None else value[n])) for p, r, n in row)
+                for row in rows
+            )
+            for pair, rows in model.items()
+        }
+    return value
+
+
+@pytest.mark.parametrize(
+    ("world", "task", "discount"),
+    [
+        (LetterEnv.experiment((1, 2)), "anbcdn", 0.95),
+        (LetterEnv.running_example(2), "anbcn", 0.9),
+        (OfficeWorld(mail=1), "mail-delivery", 0.97),
+    ],
+)
+def test_the_values_are_those_of_naive_value_iteration(world, task, discount):
+    machine = cranium.library.load(task)
+    known = set(machine.propositions)
+    expected = naive(
+        world, lambda s, a, s2: world.label(s, a, s2) & known, machine, discount, 120, limit=3
+    )
+    env = cranium.product(world, machine, counter_limit=3)
+    optimum = cranium.solve(env, discount=discount, tolerance=1e-10)
+    model = optimum.product
+    found = {
+        (model.world.states[s], model.space.decode(int(x))): v
+        for s, x, v in zip(model.state, model.configuration, optimum.value, strict=True)
+    }
+    assert found.keys() == expected.keys()
+    assert max(abs(found[pair] - expected[pair]) for pair in expected) < 1e-2 * discount**100 + 1e-9
+
+
+def test_the_greedy_policy_earns_the_value_of_the_start():
+    env = make_product("Letter", "anbcdn", times=2)
+    optimum = cranium.solve(env, discount=0.97)
+    actions = [action for _, _, action in optimum.episodes()]
+    env.reset(seed=0)
+    earned = 0.0
+    for step, action in enumerate(actions):
+        _, reward, terminated, _, info = env.step(action)
+        earned += 0.97**step * reward
+    assert terminated
+    assert info["success"]
+    assert earned == pytest.approx(optimum.start_value, abs=1e-9)
+    assert optimum.expected_length == len(actions)
+
+
+def test_a_random_world_through_its_model():
+    lake = gym.make("FrozenLake-v1", is_slippery=True)
+    goal = cranium.labelling_from_cells({15: "goal"})
+    optimum = cranium.solve(cranium.product(lake, cranium.compile_language("goal"), goal))
+    value = np.zeros(16)
+    for _ in range(3000):  # the toy-text model pays for the goal itself: the same task
+        for s in range(16):
+            value[s] = max(
+                sum(p * (r + 0.99 * value[n] * (not d)) for p, n, r, d in lake.unwrapped.P[s][a])
+                for a in range(4)
+            )
+    assert optimum.start_value == pytest.approx(value[0], abs=1e-8)
+    assert 0.7 < optimum.success_rate < 1
+
+
+def test_ground_rewards_and_reward_functions_are_planned_for():
+    line = {1: "A"}
+    task = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial="u",
+        terminal=["done"],
+        accepting=["done"],
+        transitions=[
+            Transition(
+                source="u",
+                guard="A",
+                target="done",
+                reward=RewardFunction("r", lambda s, a, s2: 100 * int(s2) + a),
+            )
+        ],
+    )
+    lake = gym.make("FrozenLake-v1", is_slippery=False)
+    optimum = cranium.solve(cranium.product(lake, task, cranium.labelling_from_cells(line)))
+    assert optimum.start_value == pytest.approx(102), "right is action 2"
+    cliff = gym.make(max(i for i in gym.registry if i.startswith("CliffWalking-v")))
+    home = cranium.labelling_from_cells({47: "home"})
+    env = cranium.product(cliff, cranium.compile_language("home"), home, add_ground_reward=True)
+    assert cranium.solve(env, discount=1.0).expected_return == pytest.approx(-13 + 1)
+
+
+def test_an_environment_that_is_neither_ours_nor_has_a_model_is_tried_out():
+    class Hidden(gym.Wrapper):
+        @property
+        def unwrapped(self):
+            return self
+
+    lake = Hidden(gym.make("FrozenLake-v1", is_slippery=False).unwrapped)
+    lake.np_random = np.random.default_rng(0)
+    goal = cranium.labelling_from_cells({15: "goal"})
+    assert (
+        cranium.solve(cranium.product(lake, cranium.compile_language("goal"), goal)).expected_length
+        == 6
+    )
+
+
+def test_office_with_ten_items_of_mail_is_solved():
+    optimum = cranium.solve(make_product("Office", "mail-and-coffee", mail=10))
+    assert optimum.success_rate == 1
+    assert optimum.product.num_pairs == 3471
+
+
+def test_nonsense_is_refused():
+    env = make_product("Letter", "anbcdn")
+    for discount in (0, 1.5, -1, float("nan")):
+        with pytest.raises(InvalidArgumentError, match="a discount is above 0"):
+            cranium.solve(env, discount=discount)
+    with pytest.raises(InvalidArgumentError, match="a tolerance is above 0"):
+        cranium.solve(env, tolerance=0)
+    with pytest.raises(WorldError, match="not converged after 3 sweeps"):
+        cranium.solve(env, max_sweeps=3)
+    with pytest.raises(WorldError, match="only discrete actions"):
+        cranium.solve(cranium.product(gym.make("Pendulum-v1"), env.automaton, lambda *_: ()))

@@ -1,0 +1,204 @@
+"""The product: the semantics of DESIGN section 2, and what PyCRM gets wrong."""
+
+from __future__ import annotations
+
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from aamdp.envs import Line, moved, odd_or_even
+
+import cranium
+from cranium import RewardFunction, Transition
+from cranium.aamdp import BoxEncoding
+from cranium.errors import (
+    CounterUnderflowError,
+    EpisodeEndedError,
+    InvalidArgumentError,
+    LabelError,
+    WorldError,
+)
+
+
+def machine(*transitions, counters=(), propositions=("A", "B"), **more):
+    return cranium.CountingRewardAutomaton(
+        propositions=propositions,
+        counters=counters,
+        initial="u",
+        terminal=["done", "failed"],
+        accepting=["done"],
+        transitions=[Transition(**t) for t in transitions],
+        **more,
+    )
+
+
+COUNT = machine({"source": "u", "guard": "A", "change": (1,)}, counters=["n"])
+
+
+def walk(env, actions, seed=0):
+    env.reset(seed=seed)
+    return [env.step(action) for action in actions]
+
+
+def test_seed_and_options_reach_the_ground_environment():
+    env = cranium.product(Line(), COUNT, moved)
+    env.reset(seed=11, options={"x": 1})
+    env.reset()
+    assert env.unwrapped.given == [(11, {"x": 1}), (None, None)]
+
+
+def test_the_reward_is_the_automatons_and_the_ground_reward_can_be_added():
+    task = machine({"source": "u", "guard": "A", "reward": 2})
+    assert [s[1] for s in walk(cranium.product(Line(), task, moved), [1, 0, 1])] == [2.0, 0.0, 2.0]
+    both = cranium.product(Line(), task, moved, add_ground_reward=True)
+    assert [s[1] for s in walk(both, [1, 0, 1])] == [3.0, 1.0, 4.0]
+
+
+def test_ground_termination_is_kept_and_is_no_success():
+    last = walk(cranium.product(Line(), COUNT, moved), [1] * 9)[-1]
+    assert last[2:4] == (True, False)
+    assert last[4]["ground_terminated"] is True
+    assert last[4]["success"] is False
+
+
+def test_the_machine_ends_the_episode_and_says_whether_it_was_a_success():
+    for target, success in (("done", True), ("failed", False)):
+        task = machine({"source": "u", "guard": "A", "target": target})
+        last = walk(cranium.product(Line(), task, moved), [1])[-1]
+        assert last[2:4] == (True, False)
+        assert last[4]["success"] is success
+        assert last[4]["ground_terminated"] is False
+        assert last[4]["machine_state"] == target
+
+
+def test_truncation_at_the_horizon_and_from_the_ground():
+    cut = [s[3] for s in walk(cranium.product(Line(), COUNT, moved, horizon=3), [0, 0, 0])]
+    assert cut == [False, False, True]
+    cut = [s[3] for s in walk(cranium.product(Line(truncate_at=2), COUNT, moved), [0, 0])]
+    assert cut == [False, True]
+    limited = gym.wrappers.TimeLimit(Line(), 5)
+    assert cranium.product(gym.make("FrozenLake-v1"), COUNT, lambda *_: ()).horizon == 100
+    assert [s[3] for s in walk(cranium.product(limited, COUNT, moved), [0] * 5)][-1] is True
+
+
+def test_a_step_after_the_end_is_refused():
+    env = cranium.product(Line(), COUNT, moved)
+    with pytest.raises(EpisodeEndedError, match="call reset"):
+        env.step(0)
+    walk(env, [1] * 9)
+    with pytest.raises(EpisodeEndedError):
+        env.step(0)
+    env.reset()
+    env.step(0)
+
+
+def test_reward_functions_get_what_was_seen_before_and_after_and_the_action():
+    seen = []
+
+    def distance(s, a, s2):
+        seen.append((int(s[0]), int(a), int(s2[0])))
+        return 10 * int(s2[0])
+
+    task = machine({"source": "u", "guard": "A", "reward": RewardFunction("distance", distance)})
+    rewards = [step[1] for step in walk(cranium.product(Line(), task, moved), [1, 0, 1])]
+    assert rewards == [10.0, 0.0, 20.0]
+    assert seen == [(0, 1, 1), (1, 1, 2)], "the environment writes into its observation"
+
+
+def test_info_carries_label_state_counters_and_what_the_environment_said():
+    env = cranium.product(Line(), COUNT, moved)
+    _, info = env.reset(seed=0)
+    assert info == {
+        "where": "start",
+        "label": frozenset(),
+        "machine_state": "u",
+        "counters": (0,),
+        "success": False,
+        "overflow": False,
+        "ground_terminated": False,
+    }
+    info = env.step(1)[4]
+    assert (info["label"], info["counters"], info["where"]) == (frozenset({"A"}), (1,), "on")
+
+
+def test_counters_that_pass_the_limit_end_the_episode_without_success():
+    env = cranium.product(Line(), COUNT, moved, counter_limit=2)
+    steps = walk(env, [1, 1, 1])
+    assert [s[2] for s in steps] == [False, False, True]
+    assert steps[-1][4]["overflow"] is True
+    assert steps[-1][4]["success"] is False
+    assert env.observation_space.contains(steps[-1][0])
+
+
+def test_the_limit_is_what_no_episode_can_pass():
+    two = machine({"source": "u", "guard": "A", "change": (2,)}, counters=["n"])
+    env = cranium.product(Line(), two, moved, horizon=7)
+    assert env.counter_limit == 14
+    assert env.observation_space["counters"].high.tolist() == [14]
+    assert cranium.product(Line(), two, moved).counter_limit is None
+
+
+def test_a_counter_below_zero_raises():
+    down = machine(
+        {"source": "u", "guard": "A", "zero_pattern": "1", "change": (-2,)},
+        {"source": "u", "guard": "B & !A", "zero_pattern": "*", "change": (1,)},
+        counters=["n"],
+    )
+    env = cranium.product(Line(), down, odd_or_even)
+    with pytest.raises(CounterUnderflowError):
+        walk(env, [0, 1])
+
+
+def test_events_that_nobody_declared_are_refused():
+    env = cranium.product(Line(), COUNT, lambda s, a, s2: ["AA"])
+    env.reset()
+    with pytest.raises(LabelError, match="no such event of this task: 'AA'"):
+        env.step(1)
+    declared = cranium.labelling("A", "other")(lambda s, a, s2: {"A", "other"})
+    last = walk(cranium.product(Line(), COUNT, declared), [1])[-1]
+    assert last[4]["label"] == {"A"}, "what the task does not read is left out"
+
+
+def test_a_task_that_waits_for_what_never_happens_is_refused():
+    with pytest.raises(WorldError, match="the task reads 'mial'") as caught:
+        cranium.product(gym.make("cranium/Office-v0"), cranium.compile_language("mial"))
+    assert "did you mean 'mail'?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cranium.product(None, COUNT, moved), "gymnasium.Env, not None"),
+        (lambda: cranium.product(Line(), "A B", moved), "a task is an automaton, not 'A B'"),
+        (lambda: cranium.product(Line(), COUNT, 3), "a labelling is a function"),
+        (lambda: cranium.product(Line(), COUNT, moved, horizon=0), "the horizon is a whole number"),
+        (lambda: cranium.product(Line(), COUNT, moved, counter_limit=-1), "the counter limit"),
+    ],
+)
+def test_nonsense_is_refused(make, message):
+    with pytest.raises(InvalidArgumentError, match=message):
+        make()
+
+
+def test_an_environment_without_events_needs_a_labelling():
+    with pytest.raises(WorldError, match="FrozenLakeEnv names no events of its own"):
+        cranium.product(gym.make("FrozenLake-v1"), COUNT)
+
+
+def test_it_can_be_pickled_in_the_middle():
+    env = cranium.product(Line(), COUNT, moved, encoding=BoxEncoding("log"), horizon=20)
+    walk(env, [1, 1])
+    copy = pickle.loads(pickle.dumps(env))
+    assert np.array_equal(env.step(1)[0], copy.step(1)[0])
+    assert copy.configuration.counters == (3,)
+
+
+def test_observations_are_not_shared_between_steps():
+    env = cranium.product(gym.make("cranium/Letter-v0"), cranium.library.load("anbcdn"))
+    one, _ = env.reset(seed=0)
+    other = env.step(0)[0]
+    other["counters"][:] = 99
+    other["ground"][:] = 99
+    assert env.step(0)[0]["counters"].tolist() == [0]
+    assert one["ground"].tolist()[:2] == [4, 4]

@@ -1,0 +1,204 @@
+"""Tables against the automaton's own steps, and the product wrapper against the tabular product."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from laws.strategies import build, specs, words
+
+import cranium
+from cranium.aamdp.planning import TabularProduct
+from cranium.compiled import ConfigurationSpace, GrowingSpace
+from cranium.compiled.kernels import run_many, step_many
+from cranium.compiled.tables import OVERFLOW, REFUSED, reachable
+from cranium.errors import AutomatonError, RunError, SpaceError
+from cranium.worlds import LetterEnv, OfficeWorld, TabularWorld
+
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+def every_label(machine):
+    names = machine.propositions
+    return [c for size in range(len(names) + 1) for c in combinations(names, size)]
+
+
+def machine_of(spec):
+    try:
+        return build(spec, silent_limit=200)
+    except (AutomatonError, RunError):
+        return None
+
+
+@SLOW
+@given(specs(), st.integers(0, 4))
+def test_every_entry_is_what_the_automaton_does(spec, limit):
+    machine = machine_of(spec)
+    if machine is None:
+        return
+    space = ConfigurationSpace(machine, every_label(machine), counter_limit=limit)
+    tables = space.tables
+    for x, configuration in enumerate(space.configurations):
+        over = configuration == OVERFLOW
+        assert tables.terminal[x] == (over or machine.is_terminal(configuration))
+        assert tables.accepting[x] == (not over and machine.is_accepting(configuration))
+        for row, label in enumerate(space.labels):
+            if tables.terminal[x]:
+                assert tables.next_configuration[row, x] == x
+                continue
+            try:
+                step = machine.step(configuration, label)
+            except RunError as problem:
+                assert tables.next_configuration[row, x] == REFUSED
+                with pytest.raises(type(problem)):
+                    space.step(row, x)
+                continue
+            after = space.decode(tables.next_configuration[row, x])
+            high = max(step.configuration.counters, default=0) > limit
+            assert after == (OVERFLOW if high else step.configuration)
+            assert tables.reward[row, x] == step.reward
+
+
+@SLOW
+@given(specs(), st.integers(0, 4))
+def test_the_closure_is_what_any_labels_lead_to(spec, limit):
+    machine = machine_of(spec)
+    if machine is None:
+        return
+    space = ConfigurationSpace(machine, every_label(machine), counter_limit=limit)
+    assert {*space.configurations} - {OVERFLOW} == {*reachable(machine, limit)} - {OVERFLOW}
+
+
+@SLOW
+@given(st.data())
+def test_growing_and_closed_spaces_agree_on_every_word(data):
+    spec = data.draw(specs())
+    machine = machine_of(spec)
+    if machine is None:
+        return
+    word = data.draw(words(spec.propositions))
+    growing = GrowingSpace(machine, every_label(machine), counter_limit=3)
+    closed = ConfigurationSpace(machine, every_label(machine), counter_limit=3)
+    x, y = growing.start, closed.start
+    for label in word:
+        row = growing.label_index(label)
+        try:
+            y = closed.step(row, y)
+        except RunError as problem:
+            with pytest.raises(type(problem)):
+                growing.step(row, x)
+            return
+        x = growing.step(row, x)
+        assert growing.decode(x) == closed.decode(y)
+    assert len(growing) <= len(closed)
+
+
+@SLOW
+@given(st.data())
+def test_kernels_step_many_machines_as_one_steps(data):
+    spec = data.draw(specs())
+    machine = machine_of(spec)
+    if machine is None:
+        return
+    space = ConfigurationSpace(machine, every_label(machine), counter_limit=3)
+    size = data.draw(st.integers(1, 8))
+    here = np.array(
+        data.draw(st.lists(st.integers(0, len(space) - 1), min_size=size, max_size=size)), np.int32
+    )
+    rows = np.array(
+        data.draw(st.lists(st.integers(0, len(space.labels) - 1), min_size=size, max_size=size)),
+        np.int32,
+    )
+    after, paid = here.copy(), np.zeros(size)
+    refused = step_many(space.tables, rows, after, paid)
+    for i in range(size if refused < 0 else refused):
+        assert after[i] == space.step(int(rows[i]), int(here[i]))
+        assert paid[i] == space.tables.reward[rows[i], here[i]]
+    if refused >= 0:
+        with pytest.raises(RunError):
+            space.step(int(rows[refused]), int(here[refused]))
+    many = here.copy()
+    stopped = run_many(space.tables.next_configuration, rows, many)
+    for i, start in enumerate(here):
+        x = int(start)
+        try:
+            for row in rows:
+                x = space.step(int(row), x)
+        except RunError:
+            assert stopped >= 0
+        else:
+            assert stopped >= 0 or many[i] == x
+
+
+@pytest.mark.parametrize(
+    ("world", "task", "limit"),
+    [
+        (LetterEnv.experiment((1, 3)), "anbcdn", 2),
+        (LetterEnv.running_example((1, 2)), "anbcn", 50),
+        (OfficeWorld(mail=(1, 3)), "office", 2),
+        (OfficeWorld(mail=None, layout="toro-icarte"), "toro-coffee-mail", 0),
+    ],
+)
+def test_the_wrapper_and_the_tabular_product_are_one(world, task, limit):
+    """Bit for bit: states, configurations, rewards, ends, for random walks with overflow."""
+    machine = cranium.library.load(task)
+    env = cranium.product(world, machine, counter_limit=limit)
+    table = TabularProduct.of(TabularWorld.of(world), machine, counter_limit=limit)
+    rng = np.random.default_rng(0)
+    pair, overflows = -1, 0
+    for step in range(20_000):
+        if pair < 0:
+            env.reset(seed=step)
+            pair = table.pair(world.state, machine.start)
+        action = int(rng.integers(4))
+        _, reward, terminated, truncated, info = env.step(action)
+        row = pair * 4 + action
+        (k,) = range(table.first[row], table.first[row + 1])
+        assert reward == table.reward[k]
+        assert (terminated, truncated) == (table.next_pair[k] < 0, False)
+        assert info["success"] == table.success[k]
+        overflows += info["overflow"]
+        pair = int(table.next_pair[k])
+        if pair >= 0:
+            assert table.world.states[table.state[pair]] == world.state
+            assert table.space.decode(int(table.configuration[pair])) == env.configuration
+    assert (overflows > 0) == (task == "anbcdn"), "the walk must have met an overflow"
+
+
+def test_spaces_that_do_not_fit_are_refused_with_an_estimate():
+    office = cranium.library.load("office")
+    labels = [(), *office.propositions]
+    with pytest.raises(SpaceError, match=r"more than 1,000 .* there may be 12,024,012.* MiB"):
+        ConfigurationSpace(office, labels, counter_limit=2001, max_configurations=1000)
+    with pytest.raises(SpaceError, match="more than 10 configurations with counters up to 9"):
+        reachable(office, 9, max_configurations=10)
+    growing = GrowingSpace(office, labels, max_configurations=3)
+    x = growing.step(1, growing.step(1, growing.start))
+    with pytest.raises(SpaceError, match="more than 3 configurations"):
+        growing.step(1, x)
+
+
+def test_the_kernels_do_the_same_without_the_compiler():
+    """The laws above, and the planner, with Numba switched off."""
+    here = Path(__file__).parent
+    tests = [
+        f"{here}/test_table_laws.py::test_kernels_step_many_machines_as_one_steps",
+        f"{here}/../aamdp/test_planning.py::test_the_greedy_policy_earns_the_value_of_the_start",
+        f"{here}/../aamdp/test_planning.py::test_a_random_world_through_its_model",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:xdist", *tests],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "3 passed" in done.stdout

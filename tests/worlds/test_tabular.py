@@ -1,0 +1,120 @@
+"""TabularWorld: three ways to make it agree, and it agrees with the live environment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from cranium.errors import SpaceError, WorldError
+from cranium.worlds import LetterEnv, OfficeWorld, TabularWorld, enumerate_env, tabular
+
+
+def transitions(world):
+    """All outcomes by the names of things, so that numbering does not matter."""
+    found = {}
+    for s, state in enumerate(world.states):
+        for a in range(world.num_actions):
+            row = s * world.num_actions + a
+            found[state, a] = {
+                (
+                    world.states[world.next_state[o]],
+                    world.labels[world.label[o]],
+                    bool(world.terminated[o]),
+                    round(float(world.probability[o]), 12),
+                    float(world.reward[o]),
+                )
+                for o in range(world.first[row], world.first[row + 1])
+            }
+    return found
+
+
+@pytest.mark.parametrize(
+    "env",
+    [LetterEnv.experiment((1, 3)), LetterEnv.experiment(2, observation="cell"), OfficeWorld(2)],
+)
+def test_listing_the_model_and_trying_everything_give_the_same_world(env):
+    listed, tried = TabularWorld.of(env), enumerate_env(env)
+    assert transitions(listed) == transitions(tried)
+    assert dict(zip(listed.states, listed.observation, strict=True)).keys() == set(tried.states)
+    assert listed.is_deterministic
+    assert listed.verify(env, steps=3000) == 3000
+
+
+def test_starts_are_a_distribution():
+    world = TabularWorld.of(LetterEnv.experiment((1, 4)))
+    assert sorted(world.initial[world.initial > 0]) == [0.25] * 4
+    tried = enumerate_env(LetterEnv.experiment((1, 4)), starts=400)
+    assert np.allclose(sorted(tried.initial[tried.initial > 0]), 0.25, atol=0.1)
+
+
+def test_what_is_seen_is_numbered_apart_from_what_is():
+    world = TabularWorld.of(LetterEnv.experiment(2, observation="cell"))
+    assert len(world.observations) == 36
+    assert world.num_states > 36
+    for state, seen in zip(world.states, world.observation, strict=True):
+        assert tuple(world.observations[seen]) == state[0]
+
+
+def goal(s, a, s2):
+    return {"goal"} if s2 == 15 else set()
+
+
+@pytest.mark.parametrize("slippery", [True, False])
+def test_toy_text_environments_are_read_from_their_model(slippery):
+    env = gym.make("FrozenLake-v1", is_slippery=slippery)
+    world = TabularWorld.from_model(env, goal)
+    assert world.num_states == 16
+    assert world.is_deterministic != slippery
+    sums = np.add.reduceat(world.probability, world.first[:-1])
+    assert np.allclose(sums, 1)
+    key = lambda _, observation: int(observation)  # noqa: E731
+    assert world.verify(env, goal, state_key=key, steps=3000) == 3000
+
+
+@pytest.mark.parametrize("name", ["CliffWalking", "Taxi"])
+def test_other_toy_text_environments(name):
+    newest = max(found for found in gym.registry if found.startswith(f"{name}-v"))
+    env = gym.make(newest)
+    world = TabularWorld.from_model(env, lambda s, a, s2: ())
+    assert world.verify(env, lambda *_: (), state_key=lambda _, o: int(o), steps=2000) == 2000
+
+
+def test_a_random_environment_cannot_be_tried_out():
+    env = gym.make("FrozenLake-v1", is_slippery=True)
+    with pytest.raises(WorldError, match="not deterministic"):
+        enumerate_env(env, goal, repeats=10)
+
+
+def test_a_deterministic_environment_that_is_not_ours_can():
+    env = gym.make("FrozenLake-v1", is_slippery=False)
+    tried = enumerate_env(env, goal)
+    known = TabularWorld.from_model(env, goal)
+    reached = transitions(known)
+    for pair, outcomes in transitions(tried).items():
+        assert outcomes == reached[pair]
+
+
+@pytest.mark.parametrize("field", ["next_state", "label", "terminated", "reward"])
+def test_a_wrong_table_is_found_out(field):
+    env = LetterEnv.experiment(1)
+    world = TabularWorld.of(env)
+    wrong = getattr(world, field).copy()
+    if field == "terminated":
+        wrong = ~wrong
+    else:
+        wrong[:] = (wrong + 1) % (len(world.labels) if field == "label" else world.num_states)
+    with pytest.raises(WorldError, match="but the table knows"):
+        replace(world, **{field: wrong}).verify(env)
+
+
+def test_what_does_not_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(tabular, "MAX_STATES", 50)
+    with pytest.raises(SpaceError, match="more than 50 states"):
+        TabularWorld.of(LetterEnv.experiment(1))
+    with pytest.raises(WorldError, match="only discrete actions"):
+        enumerate_env(gym.make("Pendulum-v1"), goal)
+    with pytest.raises(WorldError, match="has no model P"):
+        TabularWorld.from_model(LetterEnv(), goal)
