@@ -40,6 +40,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	@mkdir -p docs/pictures
 	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg
 	$(BIN)/cranium draw library:office -o docs/pictures/office.svg
+	$(BIN)/cranium worlds Office --draw docs/pictures/office-map.png > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run

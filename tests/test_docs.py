@@ -94,7 +94,7 @@ def write_machine(body: str) -> None:
 
 def test_the_readme_has_the_ten_line_example_and_its_two_commands():
     found = blocks(ROOT / "README.md")
-    (python,) = [body for language, body in found if language == "python"]
+    python, _ = [body for language, body in found if language == "python"]
     assert len([line for line in python.splitlines() if line.strip()]) <= 10
     commands = [body for language, body in found if language == "console"]
     assert commands[:2] == ["$ make demo\n", "$ make test\n"]

@@ -55,6 +55,7 @@ PUBLIC = {
     "product",
     "solve",
     "worlds",
+    "find_product",
     "zero_test",
 }
 

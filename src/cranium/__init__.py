@@ -4,6 +4,7 @@ from cranium import errors, languages, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     check_labelling,
+    find_product,
     labelling,
     labelling_from_cells,
     product,
@@ -58,6 +59,7 @@ __all__ = [
     "dumps",
     "equivalent",
     "errors",
+    "find_product",
     "labelling",
     "labelling_from_cells",
     "languages",

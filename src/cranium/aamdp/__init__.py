@@ -9,7 +9,7 @@ from cranium.aamdp.labelling import (
     labelling,
     labelling_from_cells,
 )
-from cranium.aamdp.planning import Solution, solve
+from cranium.aamdp.planning import Solution, TabularProduct, find_product, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
 
 register()
@@ -24,7 +24,9 @@ __all__ = [
     "Labelling",
     "Solution",
     "TabularEncoding",
+    "TabularProduct",
     "check_labelling",
+    "find_product",
     "find_world",
     "labelling",
     "labelling_from_cells",

@@ -23,7 +23,7 @@ from cranium.errors import InvalidArgumentError, SpaceError, WorldError, check_c
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.tabular import TabularWorld, enumerate_env
 
-__all__ = ["Solution", "TabularProduct", "as_tabular", "solve"]
+__all__ = ["Solution", "TabularProduct", "as_tabular", "find_product", "solve"]
 
 MAX_PAIRS = 20_000_000
 Ints = NDArray[np.int64]
@@ -261,7 +261,7 @@ class Solution:
 
 
 def solve(
-    env: AutomatonAugmentedMDP | TabularProduct,
+    env: gym.Env[Any, Any] | TabularProduct,
     *,
     discount: float = 0.99,
     tolerance: float = 1e-9,
@@ -271,7 +271,7 @@ def solve(
     """Solve a product exactly, by value iteration over everything that can be reached.
 
     Args:
-        env: The product; its world must be finite (see :func:`as_tabular`).
+        env: The product, perhaps with wrappers around it; its world must be finite.
         discount: γ, up to 1.
         tolerance: How far a value may be from the optimal one (with γ = 1: how much the last sweep
             may have changed).
@@ -293,16 +293,17 @@ def solve(
     if not tolerance > 0:
         raise InvalidArgumentError(f"a tolerance is above 0, not {shorten(tolerance)}")
     check_count("max_sweeps", max_sweeps)
-    if isinstance(env, AutomatonAugmentedMDP):
-        horizon = horizon or env.horizon
-        model = TabularProduct.of(
-            as_tabular(env),
-            env.automaton,
-            counter_limit=env.counter_limit,
-            add_ground_reward=env.add_ground_reward,
-        )
-    else:
+    if isinstance(env, TabularProduct):
         model = env
+    else:
+        product = find_product(env)
+        horizon = horizon or product.horizon
+        model = TabularProduct.of(
+            as_tabular(product),
+            product.automaton,
+            counter_limit=product.counter_limit,
+            add_ground_reward=product.add_ground_reward,
+        )
     actions = model.world.num_actions
     q = np.zeros((model.num_pairs, actions))
     small = tolerance * (1 - discount) / discount if discount < 1 else tolerance
@@ -327,6 +328,24 @@ def solve(
         float(value @ model.initial),
         *(float(number) for number in found),
     )
+
+
+def find_product(env: gym.Env[Any, Any]) -> AutomatonAugmentedMDP:
+    """The product inside the wrappers that ``gymnasium.make`` puts around it.
+
+    Example:
+        >>> find_product(gym.make("cranium/Letter-anbcdn-v0")).automaton.name
+        'A^N B C D^N'
+    """
+    inner: Any = env
+    while not isinstance(inner, AutomatonAugmentedMDP):
+        if not isinstance(inner, gym.Wrapper):
+            raise InvalidArgumentError(
+                f"there is no task in {shorten(env)}",
+                fix="make one: cranium.product(env, automaton)",
+            )
+        inner = inner.env
+    return inner
 
 
 def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:

@@ -102,7 +102,14 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
 
     @property
     def configuration(self) -> Configuration:
-        """⟨u, c⟩: where the machine is."""
+        """⟨u, c⟩: where the machine is.
+
+        Example:
+            >>> import cranium
+            >>> env = gym.make("cranium/Letter-anbcdn-v0")
+            >>> print(cranium.find_product(env).configuration)
+            ⟨counting, 0⟩
+        """
         return self._node.configuration
 
     # The environment
@@ -110,7 +117,15 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; the seed and the options reach the ground environment."""
+        """Begin an episode; the seed and the options reach the ground environment.
+
+        Example:
+            >>> import cranium
+            >>> env = gym.make("cranium/Letter-anbcdn-v0")
+            >>> observation, info = env.reset(seed=0, options={"times": {"A": 3}})
+            >>> observation["ground"], info["machine_state"]
+            (array([4, 4, 3]), 'counting')
+        """
         observation, info = self.env.reset(seed=seed, options=options)
         self._node = node = self._node_of(self.automaton.start)
         self._observation = kept(observation) if self._keeps else None
@@ -119,7 +134,17 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         return self.encoding.join(observation, node.part), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Do something in the environment, and let the automaton read what happened."""
+        """Do something in the environment, and let the automaton read what happened.
+
+        Example:
+            >>> import cranium
+            >>> env = gym.make("cranium/Letter-anbcdn-v0")
+            >>> observation, info = env.reset(seed=0)
+            >>> for action in (2, 2, 1, 1, 1, 2):  # to the letter A
+            ...     observation, reward, terminated, truncated, info = env.step(action)
+            >>> info["label"], info["counters"]
+            (frozenset({'A'}), (1,))
+        """
         if self._ended:
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
         after, own, terminated, truncated, info = self.env.step(action)

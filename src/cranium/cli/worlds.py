@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 import cranium
 from cranium.aamdp import CATALOGUE, find_world, make_product
+from cranium.aamdp.catalogue import WorldEntry
 from cranium.automata import library
 from cranium.cli.output import say, working
+from cranium.errors import FileAccessError, InvalidArgumentError
 
 __all__ = ["register"]
 
@@ -20,6 +24,9 @@ def show_worlds(
         str | None, typer.Argument(metavar="WORLD", help="One world: its map, events and tasks.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    picture: Annotated[
+        Path | None, typer.Option("--draw", metavar="PICTURE", help="Draw WORLD into a PNG file.")
+    ] = None,
 ) -> None:
     """List the worlds, their events and their ready-made tasks.
 
@@ -53,6 +60,26 @@ def show_worlds(
         if name is not None:
             world.reset(seed=0)
             say("\n" + str(world.render()))
+    if picture is not None:
+        _draw(entries, picture)
+
+
+def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
+    from PIL import Image
+
+    if len(entries) > 1:
+        raise InvalidArgumentError(
+            "a picture shows one world", fix="name it: cranium worlds Office"
+        )
+    if picture.suffix.lower() != ".png":
+        raise InvalidArgumentError(f"a picture of a world ends in .png, not {picture.name!r}")
+    world = entries[0].make(**entries[0].options, render_mode="rgb_array")
+    world.reset(seed=0)
+    try:
+        Image.fromarray(np.asarray(world.render())).save(picture)
+    except OSError as problem:
+        raise FileAccessError(f"cannot write {picture}: {problem.strerror or problem}") from None
+    say(f"wrote {picture}")
 
 
 def solve(
