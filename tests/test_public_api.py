@@ -14,6 +14,7 @@ import pytest
 
 import cranium
 import cranium.errors
+from cranium import aamdp, compiled, languages, worlds
 
 PUBLIC = {
     "FALSE",
@@ -107,7 +108,15 @@ def _public_objects():
                     yield f"{name}.{method}", inner
 
 
-@pytest.mark.parametrize(("name", "value"), list(_public_objects()))
+def _objects_of_packages():
+    for package in (aamdp, compiled, languages, worlds):
+        for name in package.__all__:
+            value = getattr(package, name)
+            if inspect.isfunction(value) or inspect.isclass(value):
+                yield f"{package.__name__.removeprefix('cranium.')}.{name}", value
+
+
+@pytest.mark.parametrize(("name", "value"), [*_public_objects(), *_objects_of_packages()])
 def test_every_public_name_has_a_docstring_with_an_example_that_runs(name, value):
     examples = doctest.DocTestParser().get_examples(inspect.getdoc(value) or "")
     assert examples, f"cranium.{name} has no example"

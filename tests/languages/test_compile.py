@@ -108,6 +108,7 @@ def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
         ("(A^N B)^M C where M <= 3", 6, 2),
         ("(A^N B)^M C where N <= 3", 6, 0),
         ("(A^N B)* C where N <= 2", 6, 0),
+        ("(A^N B)^(N-2) C where N <= 3", 8, 0),  # no word for N = 1
         ("(A^N && B^N) C where N <= 2", 6, 0),
         ("(A^N && B^M) C^K D where N >= K, K >= M", 5, 2),
         ("(A && B)^N C^N", 6, 1),

@@ -128,7 +128,7 @@ def languages(draw):
 def all_words(letters, budget=1500):
     """All words over the letters, as long as there are not too many."""
     length = 0
-    while sum(len(letters) ** i for i in range(length + 2)) <= budget:
+    while length < 10 and sum(len(letters) ** i for i in range(length + 2)) <= budget:
         length += 1
     for size in range(length + 1):
         yield from product(letters, repeat=size)

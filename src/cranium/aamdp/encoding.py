@@ -24,7 +24,16 @@ UNLIMITED = 2**31 - 1
 
 
 class Encoding(ABC):
-    """Turns a ground observation and a configuration into an observation, and back."""
+    """Turns a ground observation and a configuration into an observation, and back.
+
+    Example:
+        >>> import cranium
+        >>> encoding = DictEncoding()
+        >>> encoding.bind(spaces.Discrete(4), cranium.library.load("anbcn"), counter_limit=9)
+        >>> shown = encoding.encode(3, Configuration("matching", (2,)))
+        >>> encoding.decode(shown)
+        (3, Configuration(state='matching', counters=(2,)))
+    """
 
     space: spaces.Space[Any]
 

@@ -109,6 +109,18 @@ class LabelReport:
         unknown: Events that the automaton does not know.
         ambiguous: Observed (s, a, s′) that occurred with different labels. Counterfactual learning
             on such an observation is unsound: what is imagined depends on something hidden.
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv
+        >>> machine = cranium.library.load("anbcdn")
+        >>> print(check_labelling(LetterEnv.experiment(1), machine, steps=100))
+        100 steps
+                87  {}
+                 5  {C}
+                 4  {B}
+                 3  {D}
+                 1  {A}
     """
 
     steps: int = 0

@@ -45,6 +45,14 @@ class TabularProduct:
         reward: What it pays. [K]
         success: Whether it ends the episode with success. [K]
         initial: How likely an episode begins in each pair. [P]
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv, TabularWorld
+        >>> world = TabularWorld.of(LetterEnv.experiment(1))
+        >>> model = TabularProduct.of(world, cranium.library.load("anbcdn"))
+        >>> model.pair(((4, 4), (1,)), Configuration("counting", (0,)))
+        0
     """
 
     world: TabularWorld = field(repr=False)
@@ -228,6 +236,14 @@ class Solution:
         expected_return: The undiscounted return of the policy, up to the horizon.
         success_rate: How likely the policy ends with success, up to the horizon.
         expected_length: How many steps it takes, up to the horizon.
+
+    Example:
+        >>> import cranium
+        >>> optimum = solve(gym.make("cranium/Letter-anbcdn-v0", times=1))
+        >>> optimum.q.shape, round(optimum.start_value, 4)
+        ((135, 4), 0.8515)
+        >>> [action for _, _, action in optimum.episodes()][:3]
+        [1, 1, 2]
     """
 
     product: TabularProduct

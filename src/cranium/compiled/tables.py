@@ -38,7 +38,15 @@ OVERFLOW = Configuration("overflow", ())
 
 
 class AutomatonTables(NamedTuple):
-    """A machine as arrays: L labels, X configurations."""
+    """A machine as arrays: L labels, X configurations.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.library.load("anbcn")
+        >>> tables = ConfigurationSpace(machine, ["A", "B", "C"], counter_limit=1).tables
+        >>> tables.next_configuration[0]
+        array([1, 3, 2, 3, 5, 5, 6], dtype=int32)
+    """
 
     next_configuration: NDArray[np.int32]  # [L, X]; REFUSED where the machine refuses
     reward: NDArray[np.float64]  # [L, X]; without what reward functions add

@@ -257,11 +257,11 @@ def substituted(node: Expression, forms: Mapping[str, Linear]) -> Expression:
         case Power(body=body, exponent=exponent):
             inner = substituted(body, forms)
             power = exponent.having(forms)
-            return (
-                Power(inner, power)
-                if power.factors
-                else Repeat(inner, power.constant, power.constant)
-            )
+            if power.factors:
+                return Power(inner, power)
+            if power.constant < 0:
+                return Choice(())  # no word
+            return Repeat(inner, power.constant, power.constant)
         case Repeat(body=body):
             return replace(node, body=substituted(body, forms))
     return type(node)(tuple(substituted(part, forms) for part in node.parts))

@@ -279,6 +279,12 @@ class Language:
         never: The letters that must not happen.
         bindings: Letters that stand for formulas; all others are propositions of their own name.
         text: What it was parsed from.
+
+    Example:
+        >>> from cranium.languages import parse_language
+        >>> language = parse_language("A^N B^N where N <= 5 never C")
+        >>> language.letters, language.variables, language.never
+        (('A', 'B', 'C'), ('N',), ('C',))
     """
 
     expression: Expression

@@ -24,7 +24,12 @@ Observation = NDArray[np.int64]
 
 
 class Outcome(NamedTuple):
-    """One thing that an action may lead to: how likely, where, and whether the episode ends."""
+    """One thing that an action may lead to: how likely, where, and whether the episode ends.
+
+    Example:
+        >>> Outcome(0.5, (3, 4))
+        Outcome(probability=0.5, state=(3, 4), terminated=False)
+    """
 
     probability: float
     state: State
@@ -38,6 +43,25 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         state: The state that it is in.
         events: The events of the last step.
         vocabulary: All events that can happen.
+
+    Example:
+        A coin that is tossed:
+
+        >>> class Coin(FiniteWorld):
+        ...     vocabulary = ("heads",)
+        ...     action_space = gym.spaces.Discrete(1)
+        ...     observation_space = gym.spaces.MultiDiscrete([2])
+        ...     def initial(self, options):
+        ...         return [(1.0, 0)]
+        ...     def outcomes(self, state, action):
+        ...         return [Outcome(0.5, 0), Outcome(0.5, 1)]
+        ...     def label(self, state, action, after):
+        ...         return frozenset({"heads"} if after else ())
+        ...     def observe(self, state):
+        ...         return np.array([state])
+        >>> coin = Coin()
+        >>> coin.reset(seed=0)[0], coin.step(0)[0], coin.events
+        (array([0]), array([1]), frozenset({'heads'}))
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012

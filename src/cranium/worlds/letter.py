@@ -35,6 +35,12 @@ class LetterSpec:
         times: How often it is observed before it is replaced: a number, or the least and the
             greatest of a number that is drawn anew (uniformly) in every episode; None for ever.
         then: The letter that replaces it.
+
+    Example:
+        >>> world = LetterEnv([LetterSpec("key", (0, 0), times=2, then="dust")], rows=3, columns=3,
+        ...                   start=(2, 2))
+        >>> world.vocabulary
+        ('key', 'dust')
     """
 
     letter: str
