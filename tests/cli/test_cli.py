@@ -399,3 +399,36 @@ def test_whatever_takes_a_file_takes_a_language(run, tmp_path):
         ["convert", "-o", "m.yaml"],
     ):
         run(*command, code=BAD)
+
+
+# Worlds
+
+
+def test_worlds_lists_events_tasks_and_ids_and_shows_the_map(run, tmp_path):
+    everything = run("worlds")
+    for part in ("cranium/Letter-v0", "cranium/Office-mail-delivery-v0", "decoration", "patrol"):
+        assert part in everything
+    office = run("worlds", "Office")
+    assert "# . A . . . * . . . * . . . B . #" in office
+    assert "Letter" not in office
+    data = json.loads(run("worlds", "--json"))
+    assert [world["name"] for world in data] == ["Letter", "Office", "ToroOffice"]
+    assert data[1]["tasks"]["mail-delivery"] == "cranium/Office-mail-delivery-v0"
+    run("worlds", "Office", "--draw", "map.png")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_worlds_and_solve_refuse_nonsense(run):
+    assert "did you mean 'Office'?" in run("worlds", "Ofice", code=BAD)
+    assert "a picture shows one world" in run("worlds", "--draw", "x.png", code=BAD)
+    assert "ends in .png, not 'x.svg'" in run("worlds", "Office", "--draw", "x.svg", code=BAD)
+    assert "cannot write" in run("worlds", "Office", "--draw", "no/where.png", code=BAD)
+    assert "did you mean 'mail-delivery'?" in run("solve", "Office", "mail-delivry", code=BAD)
+    assert "a discount is above 0" in run("solve", "Letter", "anbcn", "--discount", "2", code=BAD)
+
+
+def test_solve_prints_the_optimum(run):
+    shown = run("solve", "ToroOffice", "coffee", "--discount", "0.9")
+    assert "success   1.0000 within 1,000 steps" in shown
+    assert "length    15.00 steps" in shown
+    assert f"value     {0.9**14:.6f} at the start" in shown
