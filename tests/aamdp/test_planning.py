@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
+from aamdp.envs import Line, moved
 
 import cranium
 from cranium import RewardFunction, Transition
@@ -126,18 +127,22 @@ def test_ground_rewards_and_reward_functions_are_planned_for():
 
 
 def test_an_environment_that_is_neither_ours_nor_has_a_model_is_tried_out():
-    class Hidden(gym.Wrapper):
-        @property
-        def unwrapped(self):
-            return self
+    env = cranium.product(Line(), cranium.compile_language("A A A"), moved)
+    optimum = cranium.solve(env)
+    assert optimum.expected_length == 3
+    assert optimum.product.world.num_states == 10
+    late = cranium.product(Line(), cranium.compile_language("A^12"), moved)
+    assert cranium.solve(late).success_rate == 0, "the ground environment ends before"
 
-    lake = Hidden(gym.make("FrozenLake-v1", is_slippery=False).unwrapped)
-    lake.np_random = np.random.default_rng(0)
+
+def test_a_wrapper_that_may_change_the_world_is_not_seen_through():
+    lake = gym.wrappers.StickyAction(gym.make("FrozenLake-v1", is_slippery=False), 0.5)
     goal = cranium.labelling_from_cells({15: "goal"})
-    assert (
-        cranium.solve(cranium.product(lake, cranium.compile_language("goal"), goal)).expected_length
-        == 6
-    )
+    env = cranium.product(lake, cranium.compile_language("goal"), goal)
+    with pytest.raises(WorldError, match="the wrapper StickyAction may change"):
+        cranium.solve(env)
+    with pytest.raises(InvalidArgumentError, match="there is no task in"):
+        cranium.solve(lake)
 
 
 def test_office_with_ten_items_of_mail_is_solved():

@@ -26,6 +26,8 @@ from cranium.worlds.tabular import TabularWorld, enumerate_env
 __all__ = ["Solution", "TabularProduct", "as_tabular", "find_product", "solve"]
 
 MAX_PAIRS = 20_000_000
+TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
+"""Wrappers of Gymnasium's that leave the states, the outcomes and the rewards alone."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -366,7 +368,16 @@ def find_product(env: gym.Env[Any, Any]) -> AutomatonAugmentedMDP:
 
 def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:
     """The world of a product as arrays: from its model if it has one, else by trying everything."""
-    base: gym.Env[Any, Any] = env.env.unwrapped
+    inner: Any = env.env
+    while isinstance(inner, gym.Wrapper):
+        if type(inner).__name__ not in TRANSPARENT:
+            raise WorldError(
+                f"the wrapper {type(inner).__name__} may change what the world does",
+                fix="list it yourself, TabularProduct.of(enumerate_env(env, …), automaton), or put "
+                "the wrapper around the product",
+            )
+        inner = inner.env
+    base: gym.Env[Any, Any] = inner
     own = isinstance(env.labelling, WorldEvents)
     if isinstance(base, FiniteWorld):
         return TabularWorld.of(base, None if own else env.labelling)
