@@ -22,6 +22,16 @@ import cranium
 from cranium.compiled import ConfigurationSpace
 from cranium.compiled.kernels import run_many
 
+# C fills n; A and B move one from n to m and back, so the machines keep moving and never end.
+MACHINE = """
+propositions: [A, B, C]
+counters: [n, m]
+initial: u
+transitions:
+  - {from: u, when: A & !B & !C, if: n > 0, add: {n: -1, m: 1}}
+  - {from: u, when: B & !A & !C, if: m > 0, add: {n: 1, m: -1}}
+  - {from: u, when: C & !A & !B, add: {n: 1}}
+"""
 SOURCE = """
 #include <stdint.h>
 int64_t run_many(const int32_t *next, int64_t num, const int32_t *labels, int64_t t_max,
@@ -68,13 +78,14 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=25)
     parser.add_argument("--machines", type=int, default=4096)
     parser.add_argument("--labels", type=int, default=2000)
+    parser.add_argument("--limit", type=int, default=50)
     options = parser.parse_args()
-    machine = cranium.library.load("anbcdn")
-    space = ConfigurationSpace(machine, [(), *machine.propositions], counter_limit=100)
+    space = ConfigurationSpace(cranium.loads(MACHINE), ["A", "B", "C"], counter_limit=options.limit)
     table = np.ascontiguousarray(space.tables.next_configuration)
     rng = np.random.default_rng(0)
-    labels = rng.integers(len(space.labels), size=options.labels).astype(np.int32)
-    start = rng.integers(len(space), size=options.machines).astype(np.int32)
+    labels = rng.integers(2, size=options.labels).astype(np.int32)  # A and B: it never ends
+    alive = np.flatnonzero(~space.tables.terminal)
+    start = rng.choice(alive, size=options.machines).astype(np.int32)
     address = ctypes.c_void_p
     with tempfile.TemporaryDirectory() as folder:
         loop = in_c(Path(folder)).run_many
@@ -101,6 +112,7 @@ def main() -> None:
             assert np.array_equal(x, y), "both must do the same"
     steps = len(labels) * len(start)
     ratios = [c / o for o, c in zip(own, other, strict=True)]
+    print(f"{len(space):,} configurations, {options.machines:,} machines")
     print(f"ours  {steps / statistics.median(own) / 1e6:7.0f} million configuration-steps a second")
     print(f"C     {steps / statistics.median(other) / 1e6:7.0f} million")
     print(

@@ -30,6 +30,8 @@
     ├── DrawingError                    a picture that could not be made
     └── FileAccessError                 a file that could not be read or written
 
+    UnsoundLabelsWarning                (a warning) a label depends on something unobserved
+
 Every error says which rule was broken and by which value, where (``place``: a file, line and
 column, when the machine came from a file) and what to do about it (``fix``).
 """
@@ -69,6 +71,7 @@ __all__ = [
     "TextError",
     "UnknownNameError",
     "UnsettledError",
+    "UnsoundLabelsWarning",
     "WordSyntaxError",
     "WorldError",
 ]
@@ -301,6 +304,10 @@ class SpaceError(CraniumError, ValueError):
 
 class WorldError(CraniumError, ValueError):
     """An environment that does not fit its table, its task or its labelling."""
+
+
+class UnsoundLabelsWarning(UserWarning):
+    """A label depends on something that is not observed: imagined experience would be wrong."""
 
 
 class ConversionError(CraniumError, ValueError):

@@ -12,13 +12,14 @@ import cranium
 from cranium import Configuration
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
 from cranium.compiled.tables import OVERFLOW, reachable
-from cranium.errors import InvalidArgumentError, WorldError
+from cranium.errors import InvalidArgumentError, SpaceError, WorldError
 
 OFFICE = cranium.library.load("office")
 LIMIT = 6
 GROUNDS = {
     "discrete": spaces.Discrete(7, start=3),
     "multi": spaces.MultiDiscrete([4, 5, 3]),
+    "start": spaces.MultiDiscrete([4, 5], start=[10, -2]),
     "binary": spaces.MultiBinary(4),
     "box": spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 100.0]), dtype=np.float64),
     "dict": spaces.Dict({"x": spaces.Discrete(3), "y": spaces.Box(0, 1, (2,), np.float32)}),
@@ -85,5 +86,9 @@ def test_what_has_no_encoding_is_refused():
         TabularEncoding().bind(GROUNDS["discrete"], OFFICE, None)
     with pytest.raises(WorldError, match="no fixed length"):
         BoxEncoding().bind(spaces.Sequence(spaces.Discrete(2)), OFFICE, 3)
+    with pytest.raises(SpaceError, match="too many to number"):
+        TabularEncoding().bind(spaces.MultiDiscrete([256] * 100), OFFICE, 1)
+    with pytest.raises(InvalidArgumentError, match="clip is a whole number"):
+        BoxEncoding("bits", clip=-1)
     with pytest.raises(InvalidArgumentError, match="raw, log or bits, not 'all'"):
         BoxEncoding("all")

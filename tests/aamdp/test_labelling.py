@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from aamdp.envs import Line, moved
 
 import cranium
 from cranium.aamdp import Labelling
-from cranium.errors import InvalidArgumentError, LabelError
+from cranium.errors import InvalidArgumentError, LabelError, UnsoundLabelsWarning
 
 TASK = cranium.compile_language("A B")
 
@@ -23,6 +25,10 @@ def test_a_declared_labelling_refuses_names_outside_of_its_vocabulary():
             cranium.labelling(*events)
     with pytest.raises(InvalidArgumentError, match="a labelling is a function"):
         Labelling(3, ["A"])
+    with pytest.raises(InvalidArgumentError, match="a list of names, not 'goal'"):
+        Labelling(moved, "goal")
+    with pytest.raises(LabelError, match="cells are numbers or rows and columns"):
+        cranium.labelling_from_cells({1: "A"})(None, 0, {"x": 1})
 
 
 def test_cells_may_be_numbers_or_rows_and_columns():
@@ -32,6 +38,26 @@ def test_cells_may_be_numbers_or_rows_and_columns():
     assert cells(None, 0, np.int64(7)) == {"A", "B"}
     assert cells(None, 0, 8) == frozenset()
     assert cells.events == ("A", "B")
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [3, "x"], [["goal"]], {1: 2}])
+def test_a_labelling_that_returns_no_names_is_refused(wrong):
+    env = cranium.product(Line(), cranium.compile_language("A"), lambda s, a, s2: wrong)
+    env.reset()
+    with pytest.raises(LabelError, match="a labelling returns the names of events"):
+        env.step(1)
+
+
+@cranium.labelling("A")
+def decorated(before, action, after):
+    return "A" if action else ()
+
+
+def test_a_decorated_labelling_can_be_pickled():
+    env = cranium.product(Line(), cranium.compile_language("A^3"), decorated)
+    assert pickle.loads(pickle.dumps(env)).labelling is decorated
+    local = cranium.labelling("A")(moved)
+    assert pickle.loads(pickle.dumps(local)).events == ("A",)
 
 
 def test_the_checker_reports_what_was_seen_what_never_and_what_is_unknown():
@@ -47,9 +73,13 @@ def test_the_checker_reports_what_was_seen_what_never_and_what_is_unknown():
 
 def test_the_checker_finds_labels_that_depend_on_something_hidden():
     count = iter(range(10_000))
-    report = cranium.check_labelling(
-        gym.wrappers.TimeLimit(Line(), 20), TASK, lambda s, a, s2: "AB"[next(count) % 2], steps=300
-    )
+    with pytest.warns(UnsoundLabelsWarning, match="had the labels"):
+        report = cranium.check_labelling(
+            gym.wrappers.TimeLimit(Line(), 20),
+            TASK,
+            lambda s, a, s2: "AB"[next(count) % 2],
+            steps=300,
+        )
     assert not report.is_sound
     labels = report.ambiguous[0][3]
     assert set(labels) == {frozenset("A"), frozenset("B")}

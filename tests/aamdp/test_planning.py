@@ -10,7 +10,7 @@ from aamdp.envs import Line, moved
 import cranium
 from cranium import RewardFunction, Transition
 from cranium.aamdp import make_product
-from cranium.errors import InvalidArgumentError, WorldError
+from cranium.errors import InvalidArgumentError, LabelError, WorldError
 from cranium.worlds import LetterEnv, OfficeWorld
 
 
@@ -142,7 +142,90 @@ def test_a_wrapper_that_may_change_the_world_is_not_seen_through():
     with pytest.raises(WorldError, match="the wrapper StickyAction may change"):
         cranium.solve(env)
     with pytest.raises(InvalidArgumentError, match="there is no task in"):
-        cranium.solve(lake)
+        cranium.solve(gym.make("FrozenLake-v1"))
+    outside = gym.wrappers.TransformReward(make_product("Letter", "anbcdn"), lambda r: r - 1)
+    with pytest.raises(WorldError, match="the wrapper TransformReward may change"):
+        cranium.solve(outside)
+    nested = cranium.product(make_product("Letter", "anbcdn"), cranium.compile_language("A A"))
+    with pytest.raises(WorldError, match="the wrapper AutomatonAugmentedMDP may change"):
+        cranium.solve(nested)
+
+
+def test_a_time_limit_below_the_product_counts():
+    env = cranium.product(
+        gym.wrappers.TimeLimit(LetterEnv.experiment(1), 5),
+        cranium.library.load("anbcdn"),
+        horizon=100,
+    )
+    assert env.horizon == 5
+    assert cranium.solve(env).success_rate == 0
+
+
+def test_without_a_discount_the_policy_does_not_dawdle():
+    optimum = cranium.solve(make_product("Letter", "anbcdn", times=1), discount=1)
+    assert optimum.start_value == pytest.approx(1)
+    assert (optimum.success_rate, optimum.expected_length) == (1, 17)
+    lake = gym.make("FrozenLake-v1", is_slippery=True)
+    goal = cranium.labelling_from_cells({15: "goal"})
+    env = cranium.product(lake, cranium.compile_language("goal"), goal)
+    lasting = cranium.solve(env, discount=1, horizon=5000, tolerance=1e-12)
+    assert lasting.success_rate == pytest.approx(lasting.start_value, abs=1e-3)
+
+
+def test_events_are_read_as_the_product_reads_them():
+    lake = gym.make("FrozenLake-v1", is_slippery=False)
+    task = cranium.compile_language("goal")
+    plain = cranium.product(lake, task, lambda s, a, s2: "goal" if s2 == 15 else ())
+    assert cranium.solve(plain).success_rate == 1, "a name is not its letters"
+    misspelt = cranium.product(lake, task, lambda s, a, s2: ["gaol"] if s2 == 15 else ())
+    with pytest.raises(LabelError, match="no such event of this task: 'gaol'"):
+        cranium.solve(misspelt)
+
+
+def test_actions_that_do_not_begin_at_zero():
+    class Shifted(Line):
+        def __init__(self):
+            super().__init__()
+            self.action_space = gym.spaces.Discrete(2, start=10)
+
+        def step(self, action):
+            assert action in (10, 11)
+            return super().step(action - 10)
+
+    task = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial="u",
+        terminal=["done"],
+        accepting=["done"],
+        transitions=[
+            Transition(
+                source="u",
+                guard="A",
+                target="done",
+                reward=RewardFunction("action", lambda s, a, s2: float(a)),
+            )
+        ],
+    )
+    env = cranium.product(Shifted(), task, lambda s, a, s2: "A" if a == 11 else ())
+    optimum = cranium.solve(env)
+    assert optimum.start_value == 11
+    assert [action for _, _, action in optimum.episodes()] == [11]
+
+
+def test_solving_leaves_the_environment_where_it_is():
+    env = cranium.product(Line(), cranium.compile_language("A^5"), moved)
+    env.reset(seed=0)
+    env.step(1)
+    env.step(1)
+    cranium.solve(env)
+    assert env.step(1)[0]["ground"].tolist() == [3]
+
+
+def test_a_machine_state_may_be_called_overflow():
+    task = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=2)
+    assert "overflow" in task.terminal
+    env = cranium.product(LetterEnv.experiment(1), task, horizon=100)
+    assert cranium.solve(env).expected_length == 17
 
 
 def test_office_with_ten_items_of_mail_is_solved():
@@ -153,10 +236,10 @@ def test_office_with_ten_items_of_mail_is_solved():
 
 def test_nonsense_is_refused():
     env = make_product("Letter", "anbcdn")
-    for discount in (0, 1.5, -1, float("nan")):
-        with pytest.raises(InvalidArgumentError, match="a discount is above 0"):
+    for discount in (0, 1.5, -1, float("nan"), "x", None):
+        with pytest.raises(InvalidArgumentError, match="a discount is a number above 0"):
             cranium.solve(env, discount=discount)
-    with pytest.raises(InvalidArgumentError, match="a tolerance is above 0"):
+    with pytest.raises(InvalidArgumentError, match="a tolerance is a number above 0"):
         cranium.solve(env, tolerance=0)
     with pytest.raises(WorldError, match="not converged after 3 sweeps"):
         cranium.solve(env, max_sweeps=3)

@@ -194,6 +194,34 @@ def test_it_can_be_pickled_in_the_middle():
     assert copy.configuration.counters == (3,)
 
 
+def test_what_was_given_out_stays_as_it_was():
+    class Reusing(Line):
+        def step(self, action):
+            result = super().step(action)
+            self.told = getattr(self, "told", {})
+            self.told["step"] = self.steps
+            return (*result[:4], self.told)
+
+    env = cranium.product(Reusing(), COUNT, moved)
+    steps = walk(env, [1, 1])
+    assert steps[0][0]["ground"].tolist() == [1]
+    assert [s[4]["step"] for s in steps] == [1, 2]
+    assert [s[4]["counters"] for s in steps] == [(1,), (2,)]
+
+
+def test_two_products_may_be_given_one_encoding():
+    encoding = BoxEncoding("raw")
+    one = cranium.product(Line(), COUNT, moved, encoding=encoding, horizon=5)
+    cranium.product(
+        gym.make("cranium/Letter-v0"),
+        cranium.library.load("office").__class__(propositions=["A"], initial="u", transitions=[]),
+        encoding=encoding,
+    )
+    assert one.observation_space.contains(one.reset(seed=0)[0])
+    with pytest.raises(InvalidArgumentError, match="an encoding is an object such as BoxEncoding"):
+        cranium.product(Line(), COUNT, moved, encoding="box")
+
+
 def test_observations_are_not_shared_between_steps():
     env = cranium.product(gym.make("cranium/Letter-v0"), cranium.library.load("anbcdn"))
     one, _ = env.reset(seed=0)

@@ -424,7 +424,9 @@ def test_worlds_and_solve_refuse_nonsense(run):
     assert "ends in .png, not 'x.svg'" in run("worlds", "Office", "--draw", "x.svg", code=BAD)
     assert "cannot write" in run("worlds", "Office", "--draw", "no/where.png", code=BAD)
     assert "did you mean 'mail-delivery'?" in run("solve", "Office", "mail-delivry", code=BAD)
-    assert "a discount is above 0" in run("solve", "Letter", "anbcn", "--discount", "2", code=BAD)
+    assert "a discount is a number above 0" in run(
+        "solve", "Letter", "anbcn", "--discount", "2", code=BAD
+    )
 
 
 def test_solve_prints_the_optimum(run):

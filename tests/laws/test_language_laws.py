@@ -242,5 +242,5 @@ def machine_can_finish(machine, word, longest):
                         return True
                 elif outcome.configuration.state != "failed":
                     after.add(outcome.configuration)
-        here = set(sorted(after, key=lambda c: (sum(c.counters), str(c)))[:30])
+        here = set(sorted(after, key=lambda c: (sum(c.counters), str(c)))[:300])
     return False

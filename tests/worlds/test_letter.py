@@ -54,6 +54,12 @@ def test_how_often_a_letter_is_observed_may_be_random_and_may_be_fixed_for_an_ep
     assert env.reset(options={"start": (0, 0), "times": {"A": 1}})[0].tolist() == [0, 0, 1]
 
 
+def test_lists_are_as_good_as_tuples():
+    env = LetterEnv.experiment([1, 5], start=[0, 0])
+    assert env.reset(seed=0, options={"start": [2, 2]})[0].tolist()[:2] == [2, 2]
+    assert env.letters[0].times == [1, 5]
+
+
 def test_the_start_may_be_random():
     env = LetterEnv.experiment(1, start=None)
     assert len({tuple(env.reset(seed=s)[0][:2].tolist()) for s in range(400)}) == 36
@@ -87,7 +93,7 @@ def test_only_with_the_markov_observation_is_a_label_a_function_of_what_is_obser
     for view, sound in (("markov", True), ("paper", True), ("cell", False)):
         env = LetterEnv.experiment((1, 3), observation=view)
         env = cranium.product(env, machine, horizon=100).env
-        report = cranium.check_labelling(env, machine, steps=20_000)
+        report = cranium.check_labelling(env, machine, steps=20_000, warn=False)
         assert report.is_sound == sound, view
     assert "counterfactual learning on this observation is unsound" in str(report)
 
@@ -122,6 +128,10 @@ def test_text_and_images():
         (lambda: LetterEnv([LetterSpec("A", (0, 0)), LetterSpec("B", (0, 0))]), "two letters"),
         (lambda: LetterEnv(start=(9, 9)), "the start (9, 9) is no cell"),
         (lambda: LetterEnv(render_mode="human"), "one of ansi, rgb_array, not 'human'"),
+        (lambda: LetterEnv(["A"]), "a letter is a LetterSpec, not 'A'"),
+        (lambda: LetterEnv([LetterSpec("A", (0, 0), then="B")]), "give both"),
+        (lambda: LetterEnv(start=5), "a cell is a row and a column, not 5"),
+        (lambda: LetterEnv().reset(options={"times": None}), "not None"),
         (lambda: LetterEnv().step(0), "has not begun"),
         (lambda: LetterEnv().reset(options={"tiems": 1}), "no such option for reset: 'tiems'"),
         (lambda: LetterEnv().reset(options={"times": {"Z": 1}}), "called 'Z'"),

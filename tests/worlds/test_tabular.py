@@ -8,8 +8,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from cranium.errors import SpaceError, WorldError
-from cranium.worlds import LetterEnv, OfficeWorld, TabularWorld, enumerate_env, tabular
+from cranium.errors import InvalidArgumentError, SpaceError, WorldError
+from cranium.worlds import LetterEnv, LetterSpec, OfficeWorld, TabularWorld, enumerate_env, tabular
 
 
 def transitions(world):
@@ -93,8 +93,89 @@ def test_a_deterministic_environment_that_is_not_ours_can():
     tried = enumerate_env(env, goal)
     known = TabularWorld.from_model(env, goal)
     reached = transitions(known)
+    ends = {5, 7, 11, 12, 15}  # holes and the goal are not left again
     for pair, outcomes in transitions(tried).items():
-        assert outcomes == reached[pair]
+        assert outcomes == (set() if pair[0] in ends else reached[pair])
+
+
+class Hidden(gym.Env):
+    """Shows nothing; ends after three steps that it counts, or at random with a generator."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(1)
+
+    def __init__(self, chance=0.0):
+        self.count, self.chance, self.rng = 0, chance, np.random.default_rng(5)
+
+    def reset(self, *, seed=None, options=None):
+        self.count = 0
+        return 0, {}
+
+    def step(self, action):
+        self.count += 1
+        ends = self.count == 3 if not self.chance else bool(self.rng.random() < self.chance)
+        return 0, 0.0, ends, False, {}
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.3])
+def test_state_that_is_hidden_is_found_out(chance):
+    with pytest.raises(WorldError, match="but the table knows"):
+        enumerate_env(Hidden(chance), lambda *_: ())
+
+
+class Locked(LetterEnv):
+    """Cannot be copied."""
+
+    def __deepcopy__(self, memo):
+        raise TypeError("cannot pickle a lock")
+
+
+def test_an_environment_that_cannot_be_copied_is_reset_and_led_there_again():
+    tried = enumerate_env(
+        Locked(rows=3, columns=3, letters=[LetterSpec("A", (1, 1))], start=(0, 0))
+    )
+    plain = LetterEnv(rows=3, columns=3, letters=[LetterSpec("A", (1, 1))], start=(0, 0))
+    assert transitions(tried) == transitions(TabularWorld.of(plain))
+
+
+def test_the_environment_that_is_listed_stays_where_it_is():
+    env = LetterEnv.experiment(1)
+    env.reset(seed=0)
+    env.step(2)
+    enumerate_env(env)
+    assert env.state == ((3, 4), (1,))
+
+
+def test_frequencies_are_compared_too():
+    lake = gym.make("FrozenLake-v1", is_slippery=True)
+    world = TabularWorld.from_model(lake, goal)
+    key = lambda _, observation: int(observation)  # noqa: E731
+    shares = world.probability.copy()
+    for begin, end in zip(world.first[:-1], world.first[1:], strict=True):
+        if end - begin == 3:
+            shares[begin:end] = [0.9, 0.05, 0.05]
+    with pytest.raises(WorldError, match=r"but the table says (90|5)%"):
+        replace(world, probability=shares).verify(lake, goal, state_key=key, steps=8000)
+    with pytest.raises(WorldError, match="probabilities that sum to 2"):
+        replace(world, probability=world.probability * 2).verify(lake, goal, state_key=key)
+    often = TabularWorld.of(LetterEnv.experiment((1, 5)))
+    with pytest.raises(WorldError, match="an episode began in"):
+        often.verify(LetterEnv(often_once()))
+
+
+def often_once():
+    return [replace(spec, times=1) if spec.times else spec for spec in LetterEnv().letters]
+
+
+def test_starts_and_observations_are_compared_too():
+    env = LetterEnv.experiment(1)
+    world = TabularWorld.of(env)
+    with pytest.raises(WorldError, match="does not begin in"):
+        replace(world, initial=np.roll(world.initial, 1)).verify(env)
+    with pytest.raises(WorldError, match="the environment shows"):
+        replace(world, observation=world.observation[::-1].copy()).verify(env)
+    with pytest.raises(InvalidArgumentError, match="steps is a whole number"):
+        world.verify(env, steps=-1)
 
 
 @pytest.mark.parametrize("field", ["next_state", "label", "terminated", "reward"])
@@ -116,5 +197,7 @@ def test_what_does_not_fit_is_refused(monkeypatch):
         TabularWorld.of(LetterEnv.experiment(1))
     with pytest.raises(WorldError, match="only discrete actions"):
         enumerate_env(gym.make("Pendulum-v1"), goal)
+    with pytest.raises(WorldError, match="are not finitely many"):
+        enumerate_env(gym.make("CartPole-v1"), goal)
     with pytest.raises(WorldError, match="has no model P"):
         TabularWorld.from_model(LetterEnv(), goal)

@@ -5,6 +5,7 @@ An encoding is made for one product; it declares its space, and what it encodes 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
@@ -15,10 +16,11 @@ from numpy.typing import NDArray
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import OVERFLOW, reachable
-from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.errors import InvalidArgumentError, SpaceError, WorldError, check_count, shorten
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
 
+MAX_INDEX = 2**62
 UNLIMITED = 2**31 - 1
 """The bound of a counter when neither a limit nor a horizon gives one."""
 
@@ -47,8 +49,9 @@ class Encoding(ABC):
         self.ground = ground
         self.automaton = automaton
         self.counter_limit = counter_limit
-        self.names = (*automaton.states, *automaton.terminal, OVERFLOW.state)
-        self.numbers = {name: index for index, name in enumerate(self.names)}
+        names = (*automaton.states, *automaton.terminal)
+        self.names = (*names, OVERFLOW.state)
+        self._numbers = {name: index for index, name in enumerate(names)}
         self.space = self._make_space()
 
     def encode(self, ground: Any, configuration: Configuration) -> Any:
@@ -74,6 +77,12 @@ class Encoding(ABC):
     def most(self) -> int:
         """The greatest value of a counter that is shown."""
         return UNLIMITED if self.counter_limit is None else self.counter_limit
+
+    def number(self, configuration: Configuration) -> int:
+        """The number of the machine state; the overflow has the last one."""
+        if configuration == OVERFLOW:
+            return len(self.names) - 1
+        return self._numbers[configuration.state]
 
     def _counters(self, configuration: Configuration) -> NDArray[np.int64]:
         """The counters; those of an overflow are unknown, and shown at the limit."""
@@ -111,7 +120,7 @@ class DictEncoding(Encoding):
 
     def machine_part(self, configuration: Configuration) -> Any:
         """What of an observation depends on the configuration alone."""
-        return np.int64(self.numbers[configuration.state]), self._counters(configuration)
+        return np.int64(self.number(configuration)), self._counters(configuration)
 
     def join(self, ground: Any, part: Any) -> dict[str, Any]:
         """An observation from the ground observation and the machine's part."""
@@ -134,6 +143,9 @@ class BoxEncoding(Encoding):
             greater values are shown as ``clip`` (only then is something lost).
         clip: The greatest value that ``"bits"`` tells apart.
 
+    It is single precision: whole numbers are exact up to 16 million (``"raw"``, and the ground
+    observation) or a million (``"log"``).
+
     Example:
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
@@ -147,7 +159,7 @@ class BoxEncoding(Encoding):
         if counters not in ("raw", "log", "bits"):
             raise InvalidArgumentError(f"counters are raw, log or bits, not {shorten(counters)}")
         self.counters = counters
-        self.clip = clip
+        self.clip = check_count("clip", clip)
 
     def _make_space(self) -> spaces.Box:
         flat = spaces.flatten_space(self.ground)
@@ -173,7 +185,7 @@ class BoxEncoding(Encoding):
     def machine_part(self, configuration: Configuration) -> NDArray[np.float32]:
         """What of an observation depends on the configuration alone."""
         state = np.zeros(len(self.names))
-        state[self.numbers[configuration.state]] = 1
+        state[self.number(configuration)] = 1
         values = self._counters(configuration)
         if self.counters == "raw":
             shown = values.astype(float)
@@ -229,11 +241,17 @@ class TabularEncoding(Encoding):
     def _make_space(self) -> spaces.Discrete:
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
-        self.sizes = _sizes(self.ground)
+        self.sizes, self.start = _sizes(self.ground)
         self.strides = np.cumprod((1, *self.sizes[:0:-1]))[::-1].astype(np.int64)
         self.configurations = reachable(self.automaton, self.counter_limit)
         self.index = {x: number for number, x in enumerate(self.configurations)}
-        return spaces.Discrete(int(np.prod(self.sizes)) * len(self.configurations))
+        total = math.prod(self.sizes) * len(self.configurations)
+        if total >= MAX_INDEX:
+            raise SpaceError(
+                f"{total:,} pairs of an observation and a configuration are too many to number",
+                fix="use another encoding",
+            )
+        return spaces.Discrete(total)
 
     def machine_part(self, configuration: Configuration) -> int:
         """What of an observation depends on the configuration alone."""
@@ -241,28 +259,28 @@ class TabularEncoding(Encoding):
 
     def join(self, ground: Any, part: int) -> np.int64:
         """An observation from the ground observation and the machine's part."""
-        if isinstance(self.ground, spaces.Discrete):
-            index = int(ground) - int(self.ground.start)
-        else:
-            index = int(np.ravel(ground) @ self.strides)
+        index = int((np.ravel(ground) - self.start) @ self.strides)
         return np.int64(index * len(self.configurations) + part)
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
         index, part = divmod(int(observation), len(self.configurations))
+        cell = np.array(np.unravel_index(index, self.sizes), dtype=np.int64) + self.start
         if isinstance(self.ground, spaces.Discrete):
-            return np.int64(index + int(self.ground.start)), self.configurations[part]
-        cell = np.array(np.unravel_index(index, self.sizes), dtype=self.ground.dtype)
-        return cell.reshape(self.ground.shape or ()), self.configurations[part]
+            return np.int64(cell[0]), self.configurations[part]
+        shaped = cell.astype(self.ground.dtype).reshape(self.ground.shape or ())
+        return shaped, self.configurations[part]
 
 
-def _sizes(ground: spaces.Space[Any]) -> tuple[int, ...]:
+def _sizes(ground: spaces.Space[Any]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+    """How many values each part of an observation has, and the least of each."""
     if isinstance(ground, spaces.Discrete):
-        return (int(ground.n),)
+        return (int(ground.n),), np.array([ground.start], np.int64)
     if isinstance(ground, spaces.MultiDiscrete):
-        return tuple(int(n) for n in np.ravel(ground.nvec))
+        return tuple(int(n) for n in np.ravel(ground.nvec)), np.ravel(ground.start).astype(np.int64)
     if isinstance(ground, spaces.MultiBinary):
-        return (2,) * int(np.prod(ground.shape))
+        size = math.prod(ground.shape)
+        return (2,) * size, np.zeros(size, np.int64)
     raise WorldError(f"observations in {ground} are not finitely many", fix="use another encoding")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["follow", "value_iteration"]
+__all__ = ["follow", "soonest", "value_iteration"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -47,6 +47,43 @@ def value_iteration(
         if change <= small:
             return sweep
     return -1
+
+
+@njit(cache=True, nogil=True)
+def soonest(
+    first: Ints,
+    next_pair: Ints,
+    probability: Floats,
+    q: Floats,  # [P, A]
+    small: float,
+    horizon: int,
+) -> Ints:
+    """Of the optimal actions, those with which the episode is expected to end soonest."""
+    pairs, actions = q.shape
+    steps = np.zeros(pairs)
+    policy = np.zeros(pairs, np.int64)
+    for _ in range(horizon):
+        change = 0.0
+        before = steps.copy()
+        for pair in range(pairs):
+            highest = q[pair].max()
+            best = np.inf
+            for action in range(actions):
+                if q[pair, action] < highest - small:
+                    continue
+                row = pair * actions + action
+                total = 1.0
+                for k in range(first[row], first[row + 1]):
+                    if next_pair[k] >= 0:
+                        total += probability[k] * before[next_pair[k]]
+                if total < best - 1e-9:
+                    best = total
+                    policy[pair] = action
+            change = max(change, abs(best - before[pair]))
+            steps[pair] = best
+        if change < 1e-9:
+            break
+    return policy
 
 
 @njit(cache=True, nogil=True)

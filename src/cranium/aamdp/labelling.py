@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import sys
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +12,16 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.errors import InvalidArgumentError, LabelError, UnknownNameError, WorldError, shorten
+from cranium.errors import (
+    InvalidArgumentError,
+    LabelError,
+    UnknownNameError,
+    UnsoundLabelsWarning,
+    WorldError,
+    check_count,
+    shorten,
+)
+from cranium.worlds.finite import as_events
 from cranium.worlds.observations import hashable, kept
 
 __all__ = ["LabelReport", "Labelling", "check_labelling", "labelling", "labelling_from_cells"]
@@ -35,19 +46,29 @@ class Labelling:
             raise InvalidArgumentError(
                 f"a labelling is a function of (s, a, s′), not {shorten(function)}"
             )
+        if isinstance(events, str):
+            raise InvalidArgumentError(f"the events are a list of names, not {shorten(events)}")
         self.function = function
         self.events = tuple(dict.fromkeys(events))
         self._known = frozenset(self.events)
+        self.__module__ = getattr(function, "__module__", __name__)
 
     def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:
         """The events of a transition, checked."""
-        found = self.function(observation, action, after)
-        events = frozenset((found,) if isinstance(found, str) else found)
+        events = as_events(self.function(observation, action, after))
         if not events <= self._known:
             strange = sorted(map(str, events - self._known))[0]
             unknown = UnknownNameError.of("event of this labelling", strange, self.events)
             raise LabelError(unknown.message, fix=unknown.fix)
         return events
+
+    def __reduce__(self) -> Any:
+        # A decorated function is found under its own name, which now stands for the labelling.
+        name = getattr(self.function, "__qualname__", "")
+        found: Any = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return name if found is self else (Labelling, (self.function, self.events))
 
 
 def labelling(*events: str) -> Callable[[Function], Labelling]:
@@ -75,10 +96,7 @@ def labelling_from_cells(cells: Mapping[Hashable, str | Iterable[str]]) -> Label
         >>> lake(14, 2, np.int64(15)), sorted(lake(None, 0, np.array([0, 1])))
         (frozenset({'goal'}), ['door', 'mail'])
     """
-    names = {
-        _cell(cell): frozenset((events,) if isinstance(events, str) else events)
-        for cell, events in cells.items()
-    }
+    names = {_cell(cell): as_events(events) for cell, events in cells.items()}
     return Labelling(_Cells(names), sorted(set().union(*names.values())))
 
 
@@ -94,8 +112,15 @@ class _Cells:
 
 def _cell(where: Any) -> Hashable:
     if isinstance(where, np.ndarray):
-        return tuple(where.tolist()) if where.ndim else where.item()
-    return where.item() if isinstance(where, np.generic) else where  # type: ignore[no-any-return]
+        return tuple(np.ravel(where).tolist()) if where.ndim else where.item()
+    if isinstance(where, list):
+        return tuple(where)
+    if not isinstance(where, Hashable):
+        raise LabelError(
+            f"cells are numbers or rows and columns, not {shorten(where)}",
+            fix="write a labelling function for observations of this kind",
+        )
+    return where.item() if isinstance(where, np.generic) else where
 
 
 @dataclass(slots=True)
@@ -143,14 +168,19 @@ class LabelReport:
             lines.append(f"never seen: {', '.join(self.never_seen)}")
         if self.unknown:
             lines.append(f"unknown to the automaton: {', '.join(self.unknown)}")
-        for before, action, after, labels in self.ambiguous[:3]:
-            shown = " and ".join("{" + ", ".join(sorted(label)) + "}" for label in labels)
-            lines.append(
-                f"not a function of what is observed: s = {shorten(before)}, a = {action}, "
-                f"s′ = {shorten(after)} had the labels {shown}; counterfactual learning on this "
-                "observation is unsound"
-            )
+        lines += [self.unsoundness(found) for found in self.ambiguous[:3]]
         return "\n".join(lines)
+
+    @staticmethod
+    def unsoundness(found: tuple[Any, Any, Any, tuple[frozenset[str], ...]]) -> str:
+        """An ambiguous transition, in words."""
+        before, action, after, labels = found
+        shown = " and ".join("{" + ", ".join(sorted(label)) + "}" for label in labels)
+        return (
+            f"not a function of what is observed: s = {shorten(before)}, a = {action}, "
+            f"s′ = {shorten(after)} had the labels {shown}; counterfactual learning on this "
+            "observation is unsound"
+        )
 
 
 def check_labelling(
@@ -160,42 +190,51 @@ def check_labelling(
     *,
     steps: int = 10_000,
     seed: int = 0,
+    warn: bool = True,
 ) -> LabelReport:
     """Run random episodes in an environment, and report what its labels are like.
+
+    If an observed (s, a, s′) had different labels, it warns (:class:`UnsoundLabelsWarning`).
 
     Example:
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
         >>> env = LetterEnv.experiment(1, observation="cell")
-        >>> report = check_labelling(env, cranium.library.load("anbcdn"), steps=3000)
+        >>> machine = cranium.library.load("anbcdn")
+        >>> report = check_labelling(env, machine, steps=3000, warn=False)
         >>> report.is_sound, report.never_seen
         (False, ())
     """
-    label = events_of(env, labelling)
+    check_count("steps", steps)
     report = LabelReport()
-    known: dict[Hashable, dict[frozenset[str], None]] = {}
-    examples: dict[Hashable, tuple[Any, Any, Any]] = {}
+    known: dict[Hashable, tuple[tuple[Any, Any, Any], dict[frozenset[str], None]]] = {}
+    for transition, events in _random_steps(env, events_of(env, labelling), steps, seed):
+        report.steps += 1
+        report.seen[events] = report.seen.get(events, 0) + 1
+        key = tuple(hashable(part) for part in transition)
+        known.setdefault(key, (transition, {}))[1][events] = None
+    names = frozenset().union(*report.seen)
+    report.never_seen = tuple(name for name in automaton.propositions if name not in names)
+    report.unknown = tuple(sorted(names - set(automaton.propositions)))
+    report.ambiguous = [
+        (*transition, tuple(labels)) for transition, labels in known.values() if len(labels) > 1
+    ]
+    if report.ambiguous and warn:
+        warnings.warn(report.unsoundness(report.ambiguous[0]), UnsoundLabelsWarning, stacklevel=2)
+    return report
+
+
+def _random_steps(
+    env: gym.Env[Any, Any], label: Function, steps: int, seed: int
+) -> Iterator[tuple[tuple[Any, Any, Any], frozenset[str]]]:
     env.action_space.seed(seed)
     observation = kept(env.reset(seed=seed)[0])
     for _ in range(steps):
         action = env.action_space.sample()
-        after, _, terminated, truncated, _ = env.step(action)
-        found = frozenset(label(observation, action, after))
-        report.steps += 1
-        report.seen[found] = report.seen.get(found, 0) + 1
-        key = (hashable(observation), hashable(action), hashable(after))
-        known.setdefault(key, {})[found] = None
-        examples.setdefault(key, (observation, action, kept(after)))
-        observation = kept(after)
-        if terminated or truncated:
-            observation = kept(env.reset()[0])
-    names = set().union(*report.seen)
-    report.never_seen = tuple(name for name in automaton.propositions if name not in names)
-    report.unknown = tuple(sorted(names - set(automaton.propositions)))
-    report.ambiguous = [
-        (*examples[key], tuple(labels)) for key, labels in known.items() if len(labels) > 1
-    ]
-    return report
+        seen, _, terminated, truncated, _ = env.step(action)
+        after = kept(seen)
+        yield (observation, action, after), as_events(label(observation, action, after))
+        observation = kept(env.reset()[0]) if terminated or truncated else after
 
 
 def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:

@@ -20,12 +20,14 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import REFUSED, UNKNOWN, GrowingSpace
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, check_count, shorten
+from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld
-from cranium.worlds.tabular import TabularWorld, enumerate_env
+from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["Solution", "TabularProduct", "as_tabular", "find_product", "solve"]
 
 MAX_PAIRS = 20_000_000
+HORIZON = 10_000
 TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
 """Wrappers of Gymnasium's that leave the states, the outcomes and the rewards alone."""
 Ints = NDArray[np.int64]
@@ -99,8 +101,10 @@ class TabularProduct:
 
     def pair(self, state: Any, configuration: Configuration) -> int:
         """The number of a pair, by the world's name of the state."""
-        s, x = self.world.states.index(state), self.space.configurations.index(configuration)
-        found = np.flatnonzero((self.state == s) & (self.configuration == x))
+        found = np.array([], dtype=np.int64)
+        if state in self.world.states and configuration in self.space.configurations:
+            s, x = self.world.states.index(state), self.space.configurations.index(configuration)
+            found = np.flatnonzero((self.state == s) & (self.configuration == x))
         if not len(found):
             raise InvalidArgumentError(f"{shorten(state)} is never reached with {configuration}")
         return int(found[0])
@@ -217,7 +221,7 @@ class _Builder:
                 function = self.space.reward_functions[key[0]]
                 before = world.observations[world.observation[key[1]]]
                 after = world.observations[world.observation[key[3]]]
-                self.functions[key] = float(function(before, key[2], after))
+                self.functions[key] = float(function(before, key[2] + world.first_action, after))
             paid[i] = self.functions[key]
         return paid
 
@@ -230,7 +234,8 @@ class Solution:
         product: What was solved.
         value: V* of each pair. [P]
         q: Q* of each pair and action. [P, A]
-        policy: An optimal action for each pair, the first if there are several. [P]
+        policy: An optimal action for each pair, counted from 0: the first if there are several, or,
+            with a discount of 1, where dawdling costs nothing, one that ends soonest. [P]
         discount: γ.
         tolerance: How far a value may be from the optimal one.
         sweeps: How many sweeps it took.
@@ -271,7 +276,7 @@ class Solution:
             yield (
                 model.world.states[model.state[here]],
                 model.space.decode(int(model.configuration[here])),
-                action,
+                action + model.world.first_action,
             )
             row = here * model.world.num_actions + action
             span = slice(int(model.first[row]), int(model.first[row + 1]))
@@ -304,52 +309,62 @@ def solve(
         >>> optimum.success_rate, optimum.expected_length
         (1.0, 17.0)
     """
-    from cranium.aamdp.kernels import follow, value_iteration
+    from cranium.aamdp.kernels import follow, soonest, value_iteration
 
-    if not 0 < discount <= 1:
-        raise InvalidArgumentError(f"a discount is above 0 and at most 1, not {shorten(discount)}")
-    if not tolerance > 0:
-        raise InvalidArgumentError(f"a tolerance is above 0, not {shorten(tolerance)}")
+    _check_number("a discount", discount, 1.0)
+    _check_number("a tolerance", tolerance, float("inf"))
     check_count("max_sweeps", max_sweeps)
+    if horizon is not None:
+        check_count("the horizon", horizon)
     if isinstance(env, TabularProduct):
         model = env
     else:
-        product = find_product(env)
+        product = find_product(env, transparent=True)
         horizon = horizon or product.horizon
-        model = TabularProduct.of(
-            as_tabular(product),
-            product.automaton,
-            counter_limit=product.counter_limit,
-            add_ground_reward=product.add_ground_reward,
-        )
-    actions = model.world.num_actions
-    q = np.zeros((model.num_pairs, actions))
+        model = _model_of(product)
+    q = np.zeros((model.num_pairs, model.world.num_actions))
     small = tolerance * (1 - discount) / discount if discount < 1 else tolerance
     arrays = (model.first, model.next_pair, model.probability, model.reward)
-    sweeps = value_iteration(*arrays, q, discount, small, max_sweeps)
+    sweeps = value_iteration(*arrays, q, float(discount), small, max_sweeps)
     if sweeps < 0:
         raise WorldError(
             f"value iteration has not converged after {max_sweeps:,} sweeps",
             fix="lower the discount, or raise the tolerance",
         )
+    value = q.max(axis=1)
     policy = np.argmax(q, axis=1).astype(np.int64)
-    value = q[np.arange(len(policy)), policy]
-    found = follow(*arrays, model.success, policy, model.initial, horizon or 10_000)
-    return Solution(
-        model,
-        value,
-        q,
-        policy,
-        discount,
-        tolerance,
-        sweeps,
-        float(value @ model.initial),
-        *(float(number) for number in found),
+    if discount == 1:
+        policy = soonest(*arrays[:3], q, 10 * small, horizon or HORIZON)
+    found = follow(*arrays, model.success, policy, model.initial, horizon or HORIZON)
+    start = float(value @ model.initial)
+    numbers = (float(number) for number in found)
+    return Solution(model, value, q, policy, discount, tolerance, sweeps, start, *numbers)
+
+
+def _check_number(what: str, value: object, most: float) -> None:
+    if not isinstance(value, int | float) or not 0 < value <= most:
+        top = "" if most == float("inf") else f" and at most {most:g}"
+        raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
+
+
+def _model_of(product: AutomatonAugmentedMDP) -> TabularProduct:
+    world = as_tabular(product)
+    for label in world.labels:
+        product.read_label(label)  # names that the product would refuse
+    return TabularProduct.of(
+        world,
+        product.automaton,
+        counter_limit=product.counter_limit,
+        add_ground_reward=product.add_ground_reward,
     )
 
 
-def find_product(env: gym.Env[Any, Any]) -> AutomatonAugmentedMDP:
+def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> AutomatonAugmentedMDP:
     """The product inside the wrappers that ``gymnasium.make`` puts around it.
+
+    Args:
+        env: The environment.
+        transparent: Whether to refuse wrappers that may change what it does.
 
     Example:
         >>> find_product(gym.make("cranium/Letter-anbcdn-v0")).automaton.name
@@ -362,20 +377,26 @@ def find_product(env: gym.Env[Any, Any]) -> AutomatonAugmentedMDP:
                 f"there is no task in {shorten(env)}",
                 fix="make one: cranium.product(env, automaton)",
             )
+        if transparent:
+            _check_transparent(inner)
         inner = inner.env
     return inner
+
+
+def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
+    if type(wrapper).__name__ not in TRANSPARENT:
+        raise WorldError(
+            f"the wrapper {type(wrapper).__name__} may change what the world does",
+            fix="take it away, or list the world with it yourself: "
+            "TabularProduct.of(enumerate_env(env, …), automaton)",
+        )
 
 
 def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:
     """The world of a product as arrays: from its model if it has one, else by trying everything."""
     inner: Any = env.env
     while isinstance(inner, gym.Wrapper):
-        if type(inner).__name__ not in TRANSPARENT:
-            raise WorldError(
-                f"the wrapper {type(inner).__name__} may change what the world does",
-                fix="list it yourself, TabularProduct.of(enumerate_env(env, …), automaton), or put "
-                "the wrapper around the product",
-            )
+        _check_transparent(inner)
         inner = inner.env
     base: gym.Env[Any, Any] = inner
     own = isinstance(env.labelling, WorldEvents)

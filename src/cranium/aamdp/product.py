@@ -6,6 +6,7 @@ truncated = the ground environment truncated, or the horizon is reached.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import Any, SupportsFloat
 
@@ -26,6 +27,7 @@ from cranium.errors import (
     check_count,
     shorten,
 )
+from cranium.worlds.finite import as_events
 from cranium.worlds.observations import kept
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
@@ -45,8 +47,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         automaton: The task.
         labelling: L(s, a, s′): a function from an observation, an action and the next observation
             to the names of the events. Left out, the world's own.
-        horizon: After how many steps an episode is cut off. Left out, the environment's own time
-            limit, if it has one.
+        horizon: After how many steps an episode is cut off: the environment's own time limit, if it
+            has one that is less, or none is given here.
         counter_limit: Γ. A counter that passes it ends the episode without success
             (``info["overflow"]``). Left out, the horizon times the largest increment, which no
             episode can pass.
@@ -85,9 +87,13 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.automaton = automaton
         self.labelling = events_of(env, labelling)
         self.horizon = _horizon(env, horizon)
+        if encoding is not None and not isinstance(encoding, Encoding):
+            raise InvalidArgumentError(
+                f"an encoding is an object such as BoxEncoding(), not {shorten(encoding)}"
+            )
         self.counter_limit = _counter_limit(automaton, self.horizon, counter_limit)
         self.add_ground_reward = add_ground_reward
-        self.encoding = encoding or DictEncoding()
+        self.encoding = copy.copy(encoding) if encoding else DictEncoding()  # each binds its own
         self.encoding.bind(env.observation_space, automaton, self.counter_limit)
         self.observation_space = self.encoding.space
         self._show = self.encoding.join
@@ -131,7 +137,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._observation = kept(observation) if self._keeps else None
         self._steps, self._ended = 0, False
         told = _told(frozenset(), node.configuration, success=False)
-        return self.encoding.join(observation, node.part), {**info, **told}
+        return self._show(kept(observation), node.part), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do something in the environment, and let the automaton read what happened.
@@ -164,13 +170,11 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._steps += 1
         if self._steps == self.horizon:
             truncated = True
-        info.update(
-            told
-        )  # as Gymnasium's own wrappers do: a step's info is a dictionary of its own
+        info = {**info, **told}  # the environment's own dictionary stays as it is
         if terminated:
             info["ground_terminated"] = ended = True
         self._ended = ended or truncated
-        return self._show(after, node.part), reward, ended, truncated, info
+        return self._show(kept(after), node.part), reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once
 
@@ -181,7 +185,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         return self._nodes[configuration]
 
     def _find_move(self, events: Any) -> _Move:
-        names = frozenset((events,) if isinstance(events, str) else events)
+        names = as_events(events)
         node = self._node
         if names not in node.moves:
             if len(node.moves) > MAX_MOVES:
@@ -192,7 +196,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         return node.moves[names]
 
     def _work_out(self, configuration: Configuration, names: frozenset[str]) -> _Move:
-        bits, label = self._read_label(names)
+        bits, label = self.read_label(names)
         step = self.automaton.step(configuration, bits)
         after = step.configuration
         function = step.reward if isinstance(step.reward, RewardFunction) else None
@@ -212,7 +216,15 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.__dict__.update(state)
         self._node = self._node_of(state["_node"])
 
-    def _read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
+    def read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
+        """What the automaton reads of events, as a bitmask and as names; unknown ones are refused.
+
+        Example:
+            >>> import cranium
+            >>> env = cranium.find_product(gym.make("cranium/Letter-anbcn-v0"))
+            >>> env.read_label(frozenset({"B", "D"}))
+            (2, frozenset({'B'}))
+        """
         alphabet = self.automaton.alphabet
         known = names & frozenset(alphabet.propositions)
         strange = names - known - self._declared
@@ -253,12 +265,13 @@ _Move = tuple[_Node, float, RewardFunction | None, bool, dict[str, Any]]
 
 
 def _told(label: frozenset[str], configuration: Configuration, *, success: bool) -> dict[str, Any]:
+    over = configuration == OVERFLOW
     return {
         "label": label,
         "machine_state": configuration.state,
-        "counters": configuration.counters,
+        "counters": () if over else configuration.counters,
         "success": success,
-        "overflow": configuration is OVERFLOW,
+        "overflow": over,
         "ground_terminated": False,
     }
 
@@ -286,9 +299,16 @@ def product(
 
 
 def _horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
-    if horizon is not None:
-        return check_count("the horizon", horizon)
-    return None if env.spec is None else env.spec.max_episode_steps
+    """The horizon that was given, or the environment's own time limit, whichever is less."""
+    limits = [] if horizon is None else [check_count("the horizon", horizon)]
+    if env.spec is not None and env.spec.max_episode_steps is not None:
+        limits.append(env.spec.max_episode_steps)
+    inner: Any = env
+    while isinstance(inner, gym.Wrapper):
+        if isinstance(inner, gym.wrappers.TimeLimit):
+            limits.append(int(inner._max_episode_steps))
+        inner = inner.env
+    return min(limits, default=None)
 
 
 def _counter_limit(

@@ -35,6 +35,8 @@ def show_worlds(
     For example: cranium worlds Office
     """
     entries = CATALOGUE if name is None else (find_world(name),)
+    if picture is not None:
+        _draw(entries, picture)
     if as_json:
         data = [
             {
@@ -60,8 +62,6 @@ def show_worlds(
         if name is not None:
             world.reset(seed=0)
             say("\n" + str(world.render()))
-    if picture is not None:
-        _draw(entries, picture)
 
 
 def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
@@ -79,7 +79,6 @@ def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
         Image.fromarray(np.asarray(world.render())).save(picture)
     except OSError as problem:
         raise FileAccessError(f"cannot write {picture}: {problem.strerror or problem}") from None
-    say(f"wrote {picture}")
 
 
 def solve(

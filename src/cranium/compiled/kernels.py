@@ -18,7 +18,10 @@ def step_many(
     configurations: NDArray[np.int32],  # [N], overwritten with the next ones
     rewards: NDArray[np.float64],  # [N], overwritten
 ) -> int:
-    """Let N machines read one label each; the first that refuses is the answer, or -1."""
+    """Let N machines read one label each; the first that refuses is the answer, or -1.
+
+    What reward functions pay is not part of the tables, and not of these rewards.
+    """
     for i in range(configurations.shape[0]):
         label, x = labels[i], configurations[i]
         after = tables.next_configuration[label, x]
@@ -35,7 +38,10 @@ def run_many(
     labels: NDArray[np.int32],  # [T]
     configurations: NDArray[np.int32],  # [N], overwritten with the last ones
 ) -> int:
-    """Let N machines read the same T labels; the first time at which one refuses, or -1."""
+    """Let N machines read the same T labels; the first time at which one refuses, or -1.
+
+    After a refusal the configurations mean nothing.
+    """
     for t in range(labels.shape[0]):
         row = next_configuration[labels[t]]
         lowest = 0

@@ -29,12 +29,13 @@ __all__ = [
     "reachable",
 ]
 
-MAX_CONFIGURATIONS = 2_000_000
+MAX_CONFIGURATIONS = 300_000
 REFUSED = -1
 """In place of the next configuration: the machine refuses this step."""
 UNKNOWN = -2
 """In place of the next configuration: not worked out yet (growing spaces only)."""
-OVERFLOW = Configuration("overflow", ())
+OVERFLOW = Configuration("overflow", (-1,))
+"""Where a counter beyond its limit leads. No machine has it: a counter is never below zero."""
 
 
 class AutomatonTables(NamedTuple):
@@ -83,7 +84,7 @@ def reachable(
     Example:
         >>> import cranium
         >>> print(*reachable(cranium.library.load("anbcn"), 1))
-        ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨failed, 0⟩ ⟨overflow⟩ ⟨matching, 1⟩ ⟨failed, 1⟩ ⟨done, 0⟩
+        ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨failed, 0⟩ ⟨overflow, -1⟩ ⟨matching, 1⟩ ⟨failed, 1⟩ ⟨done, 0⟩
     """
     outcomes = Outcomes(automaton)
     found = {automaton.start: None}
@@ -186,6 +187,10 @@ class GrowingSpace:
 
     def decode(self, number: int) -> Configuration:
         """The configuration that a number stands for."""
+        if not 0 <= number < len(self):
+            raise InvalidArgumentError(
+                f"there are {len(self):,} configurations, and no number {shorten(number)}"
+            )
         return self.configurations[number]
 
     def encode(self, configuration: Configuration) -> int:
@@ -293,6 +298,7 @@ class ConfigurationSpace(GrowingSpace):
         counter_limit: int,
         max_configurations: int = MAX_CONFIGURATIONS,
     ) -> None:
+        check_count("the counter limit", counter_limit, least=0)
         super().__init__(
             automaton, labels, counter_limit=counter_limit, max_configurations=max_configurations
         )

@@ -1,10 +1,11 @@
 """The worlds: Gymnasium environments with named events, and any finite one as arrays."""
 
+from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld, Outcome
 from cranium.worlds.grid import Grid
 from cranium.worlds.letter import LetterEnv, LetterSpec
 from cranium.worlds.office import OfficeWorld
-from cranium.worlds.tabular import TabularWorld, enumerate_env
+from cranium.worlds.tabular import TabularWorld
 
 __all__ = [
     "FiniteWorld",

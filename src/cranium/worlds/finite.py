@@ -14,9 +14,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, shorten
+from cranium.errors import InvalidArgumentError, LabelError, shorten
 
-__all__ = ["FiniteWorld", "Outcome"]
+__all__ = ["FiniteWorld", "Outcome", "as_events", "check_options"]
 
 State = Hashable
 Events = frozenset[str]
@@ -127,6 +127,27 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         if len(probabilities) == 1:
             return 0
         return int(self.np_random.choice(len(probabilities), p=probabilities))
+
+
+def as_events(found: Any) -> Events:
+    """The events that a labelling function returned: a name, or a collection of names.
+
+    Example:
+        >>> as_events("mail"), as_events([])
+        (frozenset({'mail'}), frozenset())
+    """
+    if isinstance(found, str):
+        return frozenset({str(found)})
+    try:
+        names = frozenset(found)
+    except TypeError:
+        names = frozenset({None})
+    if not all(isinstance(name, str) for name in names):
+        raise LabelError(
+            f"a labelling returns the names of events, not {shorten(found)}",
+            fix="return () when nothing happened, and names such as {'mail'} otherwise",
+        )
+    return names
 
 
 def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:

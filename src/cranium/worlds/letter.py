@@ -65,7 +65,8 @@ class LetterEnv(FiniteWorld):
         start: Where an episode begins; None for any cell, drawn uniformly.
         observation: ``"markov"`` is the cell and how often each letter that is replaced can still
             be observed; ``"paper"`` is the cell and the letter there; ``"cell"`` the cell alone.
-            Only with the first is a label a function of the observed (s, a, s′).
+            With the last a label is no function of the observed (s, a, s′), and only the first is
+            Markov.
         render_mode: ``"ansi"`` or ``"rgb_array"``.
 
     ``reset(options={"times": {"A": 3}})`` fixes how often a letter is observed in that episode,
@@ -93,7 +94,7 @@ class LetterEnv(FiniteWorld):
         super().__init__(render_mode)
         self.grid = Grid(check_count("rows", rows), check_count("columns", columns))
         self.letters = tuple(_experiment((1, 1)) if letters is None else letters)
-        self.start = start
+        self.start = _cell(start)
         self.view = observation
         self._check()
         self.limited = tuple(spec for spec in self.letters if spec.times is not None)
@@ -130,14 +131,18 @@ class LetterEnv(FiniteWorld):
     def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, _State]]:
         """All starts, equally likely."""
         check_options(options, ("times", "start"))
-        fixed = dict(options.get("times", {}))
+        fixed = options.get("times", {})
+        if not isinstance(fixed, Mapping):
+            raise InvalidArgumentError(
+                f"times are given as {{letter: number}}, not {shorten(fixed)}"
+            )
         for name in fixed:
             if name not in [spec.letter for spec in self.limited]:
                 raise InvalidArgumentError(f"no letter that is replaced is called {shorten(name)}")
-        start = options.get("start", self.start)
-        if start is not None and tuple(start) not in self.grid.cells:
+        start = _cell(options.get("start", self.start))
+        if start is not None and start not in self.grid.cells:
             raise InvalidArgumentError(f"the start is a cell of the grid, not {shorten(start)}")
-        cells = self.grid.cells if start is None else [(int(start[0]), int(start[1]))]
+        cells = self.grid.cells if start is None else [start]
         spans = []
         for spec in self.limited:
             low, high = _range(fixed.get(spec.letter, spec.times))
@@ -211,6 +216,14 @@ class LetterEnv(FiniteWorld):
             raise InvalidArgumentError(
                 f"an observation is markov, paper or cell, not {shorten(self.view)}"
             )
+        for spec in self.letters:
+            if not isinstance(spec, LetterSpec) or not isinstance(spec.letter, str):
+                raise InvalidArgumentError(f"a letter is a LetterSpec, not {shorten(spec)}")
+            if (spec.times is None) != (spec.then is None):
+                raise InvalidArgumentError(
+                    f"{spec.letter} is replaced after some times by another letter: give both, "
+                    f"times={spec.times!r} and then={spec.then!r}, or neither"
+                )
         cells = [spec.cell for spec in self.letters]
         for spec in self.letters:
             if spec.cell not in self.grid.cells:
@@ -231,9 +244,17 @@ def _experiment(times: Times) -> tuple[LetterSpec, ...]:
     )
 
 
+def _cell(where: Any) -> Cell | None:
+    if where is None:
+        return None
+    if not isinstance(where, tuple | list) or len(where) != 2:
+        raise InvalidArgumentError(f"a cell is a row and a column, not {shorten(where)}")
+    return where[0], where[1]
+
+
 def _range(times: Any) -> tuple[int, int]:
     """The least and the greatest number of observations."""
-    low, high = times if isinstance(times, tuple) and len(times) == 2 else (times, times)
+    low, high = times if isinstance(times, tuple | list) and len(times) == 2 else (times, times)
     check_count("how often a letter is observed", low)
     check_count("how often a letter is observed at most", high, least=low)
     return low, high

@@ -138,7 +138,8 @@ class OfficeWorld(FiniteWorld):
         if self.render_mode is None or self.state is None:
             return None
         marks = {cell: _MARKS.get(event, event) for cell, event in self.at.items()}
-        if self.render_mode == "ansi":
+        if self.render_mode == "ansi":  # one character each, and c is also a place
+            marks |= {cell: "u" for cell, event in self.at.items() if event == "coffee"}
             return self.grid.as_text(marks, self.state[0])
         return self.grid.as_image(marks, self.state[0])
 
@@ -181,6 +182,6 @@ def _toro_icarte() -> tuple[Grid, Cell, dict[Cell, str]]:
 
 
 def _range(mail: Any) -> tuple[int, int]:
-    low, high = mail if isinstance(mail, tuple) and len(mail) == 2 else (mail, mail)
+    low, high = mail if isinstance(mail, tuple | list) and len(mail) == 2 else (mail, mail)
     check_count("the mail", low)
     return low, check_count("the most mail", high, least=low)

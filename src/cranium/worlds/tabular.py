@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,14 +10,15 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
-from cranium.worlds.finite import Events, FiniteWorld
-from cranium.worlds.observations import hashable, kept
+from cranium.errors import SpaceError, WorldError
+from cranium.worlds.finite import Events, FiniteWorld, as_events
+from cranium.worlds.observations import hashable
 
-__all__ = ["TabularWorld", "enumerate_env"]
+__all__ = ["TabularWorld"]
 
 MAX_STATES = 1_000_000
-Labelling = Callable[[Any, Any, Any], Iterable[str]]
+Labelling = Callable[[Any, Any, Any], Any]
+StateKey = Callable[[gym.Env[Any, Any], Any], Hashable]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class TabularWorld:
     """A finite world: S states, A actions, O observations, and K outcomes of all pairs together.
 
     The outcomes of taking action a in state s are those from ``first[s * A + a]`` up to
-    ``first[s * A + a + 1]``.
+    ``first[s * A + a + 1]``; there are none in a state that is only reached at the end.
 
     Attributes:
         first: Where the outcomes of each pair begin. [S·A + 1]
@@ -41,6 +41,7 @@ class TabularWorld:
         states: What each state is called.
         observations: What is seen with each observation.
         num_actions: A.
+        first_action: What the environment calls action 0.
 
     Example:
         >>> from cranium.worlds import LetterEnv
@@ -61,6 +62,7 @@ class TabularWorld:
     states: tuple[Hashable, ...] = field(repr=False)
     observations: tuple[Any, ...] = field(repr=False)
     num_actions: int
+    first_action: int = 0
 
     @property
     def num_states(self) -> int:
@@ -69,19 +71,25 @@ class TabularWorld:
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether every action has one outcome."""
-        return len(self.next_state) == len(self.first) - 1
+        """Whether no action has several outcomes."""
+        return bool((np.diff(self.first) <= 1).all())
 
     @classmethod
     def of(cls, world: FiniteWorld, labelling: Labelling | None = None) -> TabularWorld:
-        """List one of our own worlds, from its model; with its own events, or a labelling."""
-        draft = _Draft(world.action_space.n)  # type: ignore[attr-defined]
+        """List one of our own worlds, from its model; with its own events, or a labelling.
+
+        Example:
+            >>> from cranium.worlds import OfficeWorld
+            >>> TabularWorld.of(OfficeWorld(mail=1)).is_deterministic
+            True
+        """
+        draft = Draft(world.action_space)
         draft.begin(world.initial({}))
 
         def label(state: Any, action: int, after: Any) -> Events:
             if labelling is None:
                 return world.label(state, action, after)
-            return frozenset(labelling(world.observe(state), action, world.observe(after)))
+            return as_events(labelling(world.observe(state), action, world.observe(after)))
 
         for state in draft.unvisited():
             for action in range(draft.num_actions):
@@ -97,7 +105,7 @@ class TabularWorld:
 
         Example:
             >>> env = gym.make("FrozenLake-v1")
-            >>> goal = lambda s, a, s2: {"goal"} if s2 == 15 else ()
+            >>> goal = lambda s, a, s2: "goal" if s2 == 15 else ()
             >>> TabularWorld.from_model(env, goal).num_states
             16
         """
@@ -106,7 +114,7 @@ class TabularWorld:
             raise WorldError(
                 f"{type(base).__name__} has no model P", fix="use enumerate_env(env, state_key=…)"
             )
-        draft = _Draft(int(base.action_space.n))
+        draft = Draft(base.action_space)
         chances = np.asarray(base.initial_state_distrib, dtype=float)
         draft.begin([(float(p), s) for s, p in enumerate(chances) if p > 0])
         for state in draft.unvisited():
@@ -115,7 +123,7 @@ class TabularWorld:
                     (
                         float(p),
                         int(s2),
-                        frozenset(labelling(state, action, int(s2))),
+                        as_events(labelling(state, action, int(s2))),
                         bool(d),
                         float(r),
                     )
@@ -129,11 +137,14 @@ class TabularWorld:
         env: gym.Env[Any, Any],
         labelling: Labelling | None = None,
         *,
-        state_key: Callable[[gym.Env[Any, Any], Any], Hashable] | None = None,
+        state_key: StateKey | None = None,
         steps: int = 1000,
         seed: int = 0,
     ) -> int:
         """Walk about at random in the live environment, and compare every step with the table.
+
+        What was seen must be in the table, and must have been as frequent as the table says, as far
+        as that can be judged.
 
         Args:
             env: The environment that the table was made from.
@@ -144,47 +155,26 @@ class TabularWorld:
 
         Returns:
             How many steps agreed; the first that does not raises :class:`WorldError`.
+
+        Example:
+            >>> from cranium.worlds import LetterEnv
+            >>> env = LetterEnv.experiment(1)
+            >>> TabularWorld.of(env).verify(env, steps=500)
+            500
         """
-        number = {state: index for index, state in enumerate(self.states)}
-        key = state_key or _state_key(env)
-        random = np.random.default_rng(seed)
-        observation, _ = env.reset(seed=seed)
-        observation, state = kept(observation), key(env, observation)
-        for step in range(steps):
-            if state not in number:
-                raise WorldError(f"the table does not have the state {shorten(state)}")
-            action = int(random.integers(self.num_actions))
-            after_seen, reward, terminated, truncated, _ = env.step(action)
-            events = _events(env, labelling, observation, action, after_seen)
-            after = key(env, after_seen)
-            found = (after, events, terminated, float(reward))
-            pair = number[state] * self.num_actions + action
-            known = [
-                (
-                    self.states[self.next_state[o]],
-                    self.labels[self.label[o]],
-                    bool(self.terminated[o]),
-                    float(self.reward[o]),
-                )
-                for o in range(self.first[pair], self.first[pair + 1])
-            ]
-            if found not in known:
-                raise WorldError(
-                    f"in step {step}, action {action} in {shorten(state)} led to {shorten(found)}, "
-                    f"but the table knows {shorten(known)}"
-                )
-            observation, state = kept(after_seen), after
-            if terminated or truncated:
-                observation, _ = env.reset()
-                observation, state = kept(observation), key(env, observation)
-        return steps
+        from cranium.worlds.verification import Walk
+
+        return Walk(self, env, labelling, state_key, seed).run(steps)
 
 
-class _Draft:
+class Draft:
     """A table while it is being made: states are numbered in the order in which they are met."""
 
-    def __init__(self, num_actions: int) -> None:
-        self.num_actions = int(num_actions)
+    def __init__(self, actions: gym.Space[Any]) -> None:
+        if not isinstance(actions, gym.spaces.Discrete):
+            raise WorldError(f"only discrete actions can be listed, not {actions}")
+        self.num_actions = int(actions.n)
+        self.first_action = int(actions.start)
         self.numbers: dict[Hashable, int] = {}
         self.starts: dict[int, float] = {}
         self.labels: dict[Events, int] = {}
@@ -192,6 +182,7 @@ class _Draft:
         self.outcomes: list[tuple[int, float, int, bool, float]] = []
 
     def number(self, state: Hashable) -> int:
+        """The number of a state; a new one gets the next."""
         if state not in self.numbers and len(self.numbers) >= MAX_STATES:
             raise SpaceError(
                 f"the world has more than {MAX_STATES:,} states", fix="use a coarser state_key"
@@ -199,6 +190,7 @@ class _Draft:
         return self.numbers.setdefault(state, len(self.numbers))
 
     def begin(self, starts: Iterable[tuple[float, Hashable]]) -> None:
+        """Say where episodes begin."""
         for probability, state in starts:
             number = self.number(state)
             self.starts[number] = self.starts.get(number, 0.0) + probability
@@ -214,6 +206,7 @@ class _Draft:
             index += 1
 
     def pair(self, outcomes: Iterable[tuple[float, Hashable, Events, bool, float]]) -> None:
+        """Say what the next action leads to."""
         joint: dict[tuple[int, int, bool, float], float] = {}
         for probability, state, events, terminated, reward in outcomes:
             label = self.labels.setdefault(events, len(self.labels))
@@ -224,6 +217,7 @@ class _Draft:
         self.first.append(len(self.outcomes))
 
     def finish(self, observe: Callable[[Any], Any]) -> TabularWorld:
+        """The table."""
         initial = np.zeros(len(self.numbers))
         for number, probability in self.starts.items():
             initial[number] = probability
@@ -251,92 +245,26 @@ class _Draft:
             tuple(self.numbers),
             tuple(observations),
             self.num_actions,
+            self.first_action,
         )
 
 
-def enumerate_env(
-    env: gym.Env[Any, Any],
-    labelling: Labelling | None = None,
-    *,
-    state_key: Callable[[gym.Env[Any, Any], Any], Hashable] | None = None,
-    starts: int = 100,
-    repeats: int = 3,
-    seed: int = 0,
-) -> TabularWorld:
-    """List a finite, deterministic environment by trying every action in every state.
-
-    The environment is copied, so that every state can be returned to. Starts may be random: they
-    are sampled. Actions may not be: each is tried several times, with other random numbers.
-
-    Args:
-        env: The environment, with discrete actions.
-        labelling: L(s, a, s′) on observations; left out, the world's own events.
-        state_key: What tells states apart: of the environment and the observation; by default the
-            observation.
-        starts: How often to reset it, to learn where episodes begin.
-        repeats: How often to try each action in each state.
-        seed: For the resets and the trials.
-
-    Example:
-        >>> from cranium.worlds import LetterEnv
-        >>> world = enumerate_env(LetterEnv.experiment(1), state_key=lambda env, _: env.state)
-        >>> world.num_states
-        107
-    """
-    if not isinstance(env.action_space, gym.spaces.Discrete):
-        raise WorldError(f"only discrete actions can be listed, not {env.action_space}")
-    key = state_key or _state_key(env)
-    base = int(env.action_space.start)
-    draft = _Draft(int(env.action_space.n))
-    random = np.random.default_rng(seed)
-    snapshots: dict[Hashable, tuple[gym.Env[Any, Any], Any]] = {}
-    counts: dict[Hashable, int] = {}
-    for index in range(starts):
-        observation, _ = env.reset(seed=seed + index)
-        state = key(env, observation)
-        if state not in snapshots:
-            snapshots[state] = copy.deepcopy(env), kept(observation)
-        counts[state] = counts.get(state, 0) + 1
-    draft.begin((count / starts, state) for state, count in counts.items())
-    for state in draft.unvisited():
-        here, observation = snapshots[state]
-        for action in range(draft.num_actions):
-            found = None
-            for _ in range(repeats):
-                trial = copy.deepcopy(here)
-                trial.unwrapped.np_random = np.random.default_rng(random.integers(2**63))
-                seen, reward, terminated, _, _ = trial.step(base + action)
-                events = _events(trial, labelling, observation, action, seen)
-                outcome = (1.0, key(trial, seen), events, terminated, float(reward))
-                if found is not None and found != outcome:
-                    raise WorldError(
-                        f"action {action} in {shorten(state)} led to {shorten(found[1:])} and to "
-                        f"{shorten(outcome[1:])}: the environment is not deterministic, or "
-                        "state_key does not tell its states apart",
-                        fix="use TabularWorld.from_model if it has P, or a finer state_key",
-                    )
-                found = outcome
-                snapshots.setdefault(outcome[1], (trial, kept(seen)))
-            assert found is not None
-            draft.pair([found])
-    views = {state: observation for state, (_, observation) in snapshots.items()}
-    return draft.finish(views.__getitem__)
-
-
-def _state_key(env: gym.Env[Any, Any]) -> Callable[[gym.Env[Any, Any], Any], Hashable]:
+def default_key(env: gym.Env[Any, Any]) -> StateKey:
+    """What tells the states of an environment apart, if nobody says it."""
     if isinstance(env.unwrapped, FiniteWorld):
         return lambda env, _: env.unwrapped.state  # type: ignore[attr-defined]
     return lambda _, observation: hashable(observation)
 
 
-def _events(
+def events_after_step(
     env: gym.Env[Any, Any], labelling: Labelling | None, before: Any, action: Any, after: Any
 ) -> Events:
+    """The events of a step that an environment has just made."""
     if labelling is not None:
-        return frozenset(labelling(before, action, after))
+        return as_events(labelling(before, action, after))
     events = getattr(env.unwrapped, "events", None)
     if events is None:
-        raise InvalidArgumentError(
+        raise WorldError(
             f"{type(env.unwrapped).__name__} names no events of its own", fix="give a labelling"
         )
-    return frozenset(events)
+    return as_events(events)
