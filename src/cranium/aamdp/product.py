@@ -27,7 +27,7 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.worlds.finite import as_events
+from cranium.worlds.finite import FiniteWorld, as_events
 from cranium.worlds.observations import kept
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
@@ -98,8 +98,10 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.observation_space = self.encoding.space
         self._show = self.encoding.join
         self._declared = self._check_vocabulary()
-        # The world's own events and constant rewards need no copy of what was seen before.
+        # The world's own events and constant rewards need nothing of what was seen before, and our
+        # own worlds never write into what they gave out.
         self._keeps = not (isinstance(self.labelling, WorldEvents) and automaton.is_constant)
+        self._copies = not isinstance(env.unwrapped, FiniteWorld)
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
         self._ended = True
@@ -137,7 +139,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._observation = kept(observation) if self._keeps else None
         self._steps, self._ended = 0, False
         told = _told(frozenset(), node.configuration, success=False)
-        return self._show(kept(observation), node.part), {**info, **told}
+        shown = kept(observation) if self._copies else observation
+        return self._show(shown, node.part), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do something in the environment, and let the automaton read what happened.
@@ -170,11 +173,13 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._steps += 1
         if self._steps == self.horizon:
             truncated = True
-        info = {**info, **told}  # the environment's own dictionary stays as it is
+        if self._copies:
+            after, info = kept(after), dict(info)
+        info.update(told)
         if terminated:
             info["ground_terminated"] = ended = True
         self._ended = ended or truncated
-        return self._show(kept(after), node.part), reward, ended, truncated, info
+        return self._show(after, node.part), reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once
 
