@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from laws.strategies import build, specs, words
 
 import cranium
-from cranium.aamdp.planning import TabularProduct
+from cranium.aamdp import TabularProduct
 from cranium.compiled import ConfigurationSpace, GrowingSpace
 from cranium.compiled.kernels import run_many, step_many
 from cranium.compiled.tables import OVERFLOW, REFUSED, reachable

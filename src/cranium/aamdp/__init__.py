@@ -9,8 +9,9 @@ from cranium.aamdp.labelling import (
     labelling,
     labelling_from_cells,
 )
-from cranium.aamdp.planning import Solution, TabularProduct, find_product, solve
+from cranium.aamdp.planning import Solution, find_product, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
+from cranium.aamdp.tabular_product import TabularProduct
 
 register()
 

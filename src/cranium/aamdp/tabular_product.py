@@ -1,0 +1,213 @@
+"""The product of a finite world and an automaton as arrays: what can be reached, listed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration
+from cranium.compiled.tables import REFUSED, UNKNOWN, GrowingSpace
+from cranium.errors import InvalidArgumentError, SpaceError, shorten
+from cranium.worlds.tabular import TabularWorld
+
+__all__ = ["TabularProduct"]
+
+MAX_PAIRS = 20_000_000
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TabularProduct:
+    """The product of a finite world and an automaton: P pairs, A actions, K outcomes.
+
+    Attributes:
+        world: The world.
+        space: The configurations, as numbers.
+        state: The state of each pair. [P]
+        configuration: The configuration of each pair. [P]
+        first: Where the outcomes of each pair and action begin. [P·A + 1]
+        next_pair: Where an outcome leads, -1 if it ends the episode. [K]
+        probability: How likely it is. [K]
+        reward: What it pays. [K]
+        success: Whether it ends the episode with success. [K]
+        initial: How likely an episode begins in each pair. [P]
+
+    Example:
+        >>> import cranium
+        >>> from cranium.worlds import LetterEnv, TabularWorld
+        >>> world = TabularWorld.of(LetterEnv.experiment(1))
+        >>> model = TabularProduct.of(world, cranium.library.load("anbcdn"))
+        >>> model.pair(((4, 4), (1,)), Configuration("counting", (0,)))
+        0
+    """
+
+    world: TabularWorld = field(repr=False)
+    space: GrowingSpace = field(repr=False)
+    state: Ints = field(repr=False)
+    configuration: Ints = field(repr=False)
+    first: Ints = field(repr=False)
+    next_pair: Ints = field(repr=False)
+    probability: Floats = field(repr=False)
+    reward: Floats = field(repr=False)
+    success: NDArray[np.bool_] = field(repr=False)
+    initial: Floats = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        world: TabularWorld,
+        automaton: CountingRewardAutomaton,
+        *,
+        counter_limit: int | None = None,
+        add_ground_reward: bool = False,
+    ) -> TabularProduct:
+        """List the pairs that can be reached from the start, breadth first.
+
+        Example:
+            >>> import cranium
+            >>> from cranium.worlds import LetterEnv, TabularWorld
+            >>> world = TabularWorld.of(LetterEnv.experiment(1))
+            >>> TabularProduct.of(world, cranium.library.load("anbcdn")).num_pairs
+            135
+        """
+        names = frozenset(automaton.propositions)
+        known = [label & names for label in world.labels]
+        space = GrowingSpace(automaton, known, counter_limit=counter_limit)
+        rows = np.array([space.label_index(label) for label in known], dtype=np.int64)
+        return _Builder(world, space, rows, add_ground_reward).build()
+
+    @property
+    def num_pairs(self) -> int:
+        """P."""
+        return len(self.state)
+
+    def pair(self, state: Any, configuration: Configuration) -> int:
+        """The number of a pair, by the world's name of the state."""
+        found = np.array([], dtype=np.int64)
+        if state in self.world.states and configuration in self.space.configurations:
+            s, x = self.world.states.index(state), self.space.configurations.index(configuration)
+            found = np.flatnonzero((self.state == s) & (self.configuration == x))
+        if not len(found):
+            raise InvalidArgumentError(f"{shorten(state)} is never reached with {configuration}")
+        return int(found[0])
+
+
+class _Builder:
+    """Lists the product level by level, whole levels at a time."""
+
+    def __init__(
+        self, world: TabularWorld, space: GrowingSpace, rows: Ints, add_ground_reward: bool
+    ) -> None:
+        self.world = world
+        self.space = space
+        self.rows = rows
+        self.add_ground_reward = add_ground_reward
+        self.functions: dict[tuple[int, int, int, int], float] = {}
+
+    def build(self) -> TabularProduct:
+        world = self.world
+        starts = np.flatnonzero(world.initial)
+        level = self._keys(starts.astype(np.int64), np.full(len(starts), self.space.start))
+        initial = world.initial[starts]
+        order = [level]
+        known = np.sort(level)
+        parts: list[tuple[Any, ...]] = []
+        while len(level):
+            part = self._expand(level)
+            parts.append(part)
+            fresh = np.unique(part[1][part[1] >= 0])
+            where = np.minimum(np.searchsorted(known, fresh), len(known) - 1)
+            level = fresh[known[where] != fresh]
+            known = np.union1d(known, level)
+            if len(known) > MAX_PAIRS:
+                raise SpaceError(
+                    f"the product has more than {MAX_PAIRS:,} pairs of a state and a configuration",
+                    fix="lower the counter limit",
+                )
+            order.append(level)
+        keys = np.concatenate(order)
+        ranks = np.argsort(keys)
+        targets = np.concatenate([part[1] for part in parts])
+        found = ranks[np.minimum(np.searchsorted(keys[ranks], targets), len(keys) - 1)]
+        counts = np.concatenate([part[0] for part in parts])
+        chances = np.zeros(len(keys))
+        chances[: len(starts)] = initial
+        return TabularProduct(
+            world,
+            self.space,
+            keys % world.num_states,
+            keys // world.num_states,
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.where(targets < 0, -1, found).astype(np.int64),
+            np.concatenate([part[2] for part in parts]),
+            np.concatenate([part[3] for part in parts]),
+            np.concatenate([part[4] for part in parts]),
+            chances,
+        )
+
+    def _keys(self, states: Ints, configurations: Ints) -> Ints:
+        return configurations.astype(np.int64) * self.world.num_states + states
+
+    def _expand(self, level: Ints) -> tuple[Any, ...]:
+        """All outcomes of all actions in the pairs of a level."""
+        world, actions = self.world, self.world.num_actions
+        states, numbers = level % world.num_states, level // world.num_states
+        pairs = (states[:, None] * actions + np.arange(actions)).ravel()
+        counts = (world.first[pairs + 1] - world.first[pairs]).astype(np.int64)
+        ends = np.cumsum(counts)
+        outcome = np.arange(ends[-1]) - np.repeat(ends - counts, counts)
+        outcome += np.repeat(world.first[pairs], counts)
+        here = np.repeat(np.repeat(numbers, actions), counts)
+        rows = self.rows[world.label[outcome]]
+        after = self._next(rows, here)
+        tables = self.space.tables
+        ended = world.terminated[outcome] | tables.terminal[after]
+        target = np.where(ended, -1, self._keys(world.next_state[outcome], after))
+        reward = tables.reward[rows, here] + self._function_rewards(
+            rows, here, outcome, pairs, counts
+        )
+        if self.add_ground_reward:
+            reward = reward + world.reward[outcome]
+        return counts, target, world.probability[outcome], reward, tables.accepting[after]
+
+    def _next(self, rows: Ints, here: Ints) -> Ints:
+        """The next configurations; what the tables do not know yet is worked out."""
+        after = self.space.tables.next_configuration[rows, here]
+        missing = after == UNKNOWN
+        if missing.any():
+            for row, x in set(zip(rows[missing].tolist(), here[missing].tolist(), strict=True)):
+                self.space.step(row, x)
+            after = self.space.tables.next_configuration[rows, here]
+        if (refused := np.flatnonzero(after == REFUSED)).size:
+            raise self.space.problems[int(rows[refused[0]]), int(here[refused[0]])]
+        return after.astype(np.int64)
+
+    def _function_rewards(
+        self, rows: Ints, here: Ints, outcome: Ints, pairs: Ints, counts: Ints
+    ) -> Floats | float:
+        """What reward functions pay, for the observations of the states."""
+        functions = self.space.tables.reward_function[rows, here]
+        if (functions < 0).all():
+            return 0.0
+        world = self.world
+        state, action = np.divmod(np.repeat(pairs, counts), world.num_actions)
+        paid = np.zeros(len(rows))
+        for i in np.flatnonzero(functions >= 0):
+            key = (
+                int(functions[i]),
+                int(state[i]),
+                int(action[i]),
+                int(world.next_state[outcome[i]]),
+            )
+            if key not in self.functions:
+                function = self.space.reward_functions[key[0]]
+                before = world.observations[world.observation[key[1]]]
+                after = world.observations[world.observation[key[3]]]
+                self.functions[key] = float(function(before, key[2] + world.first_action, after))
+            paid[i] = self.functions[key]
+        return paid
