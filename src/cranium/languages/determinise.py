@@ -22,7 +22,7 @@ __all__ = ["AmbiguityError", "Machine", "Move", "determinise"]
 
 MAX_STATES = 5000
 MAX_TESTED = 8
-SEARCH = 20_000
+SEARCH = 40_000
 MAX_TRIES = 10
 MAX_POSSIBLE = 50_000
 FOR_PREFIXES = "add an end event (finally done), or reward the first completion (first=True)"
@@ -216,18 +216,25 @@ class _Construction:
         name = clash.counter.variable.partition(".")[0]
         tries = MAX_TRIES if self.explain else 0
         for word, counters in islice(self._ways_to(places, zeros), tries):
-            found = []
-            for step in (clash.one, clash.other):
-                after = _changed(counters, dict(step.changes))
-                rest = next(self._completions(frozenset({step.target}), after), None)
-                if rest is not None:
-                    found.append((*word, step.letter, *rest))
-            if len(found) == 2 and found[0] != found[1]:
+            one, other = (
+                [
+                    (*word, step.letter, *rest)
+                    for rest in islice(
+                        self._completions(
+                            frozenset({step.target}), _changed(counters, dict(step.changes))
+                        ),
+                        2,
+                    )
+                ]
+                for step in (clash.one, clash.other)
+            )
+            pair = next(((x, y) for x in one for y in other if x != y), None)
+            if pair is not None:
                 raise _clash(
                     AmbiguityError,
                     f"after {' '.join((*word, clash.one.letter))} the exponent {name} could have "
                     "been counted in two ways, and one counter cannot hold both",
-                    (found[0], found[1]),
+                    pair,
                     FOR_AMBIGUITY,
                 )
         raise AmbiguityError(
