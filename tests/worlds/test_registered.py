@@ -78,11 +78,11 @@ def test_it_can_be_pickled_in_the_middle_of_an_episode(name):
 
 
 @pytest.mark.parametrize("name", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
-@pytest.mark.parametrize("mode", list(gym.vector.AutoresetMode))
+@pytest.mark.parametrize(
+    "mode", [gym.vector.AutoresetMode.NEXT_STEP, gym.vector.AutoresetMode.SAME_STEP]
+)
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_vector_environments_agree_with_single_ones(name, mode, kind):
-    if mode == gym.vector.AutoresetMode.DISABLED:
-        pytest.skip("nothing is reset, so there is nothing of ours to test")
     settings = {"vector_kwargs": {"autoreset_mode": mode}}
     many = gym.make_vec(name, num_envs=2, vectorization_mode=kind, **settings)
     try:
