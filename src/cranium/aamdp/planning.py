@@ -22,7 +22,7 @@ from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Solution", "as_tabular", "find_product", "solve"]
+__all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
 
 HORIZON = 10_000
 TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
@@ -124,7 +124,7 @@ def solve(
     else:
         product = find_product(env, transparent=True)
         horizon = horizon or product.horizon
-        model = _model_of(product)
+        model = model_of(product)
     q = np.zeros((model.num_pairs, model.world.num_actions))
     small = tolerance * (1 - discount) / discount if discount < 1 else tolerance
     arrays = (model.first, model.next_pair, model.probability, model.reward)
@@ -150,7 +150,8 @@ def _check_number(what: str, value: object, most: float) -> None:
         raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
 
 
-def _model_of(product: AutomatonAugmentedMDP) -> TabularProduct:
+def model_of(product: AutomatonAugmentedMDP) -> TabularProduct:
+    """A product as arrays; its world must be finite."""
     world = as_tabular(product)
     for label in world.labels:
         product.read_label(label)  # names that the product would refuse

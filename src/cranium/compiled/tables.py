@@ -236,6 +236,25 @@ class GrowingSpace:
             raise self.problems[label, number]
         return after
 
+    def look(self, label: int, number: int) -> int:
+        """Like :meth:`step`, but nothing grows, and nothing is raised.
+
+        Returns:
+            The next configuration; UNKNOWN if it was never met, REFUSED if the machine refuses.
+        """
+        after = int(self._next[label, number])
+        if after != UNKNOWN:
+            return after
+        try:
+            found = self.automaton.step(self.configurations[number], self.labels[label])
+        except RunError:
+            return self._fill(label, number)
+        high = self.counter_limit is not None and any(
+            c > self.counter_limit for c in found.configuration.counters
+        )
+        known = (OVERFLOW if high else found.configuration) in self._index
+        return self._fill(label, number) if known else UNKNOWN
+
     def _fill(self, label: int, number: int) -> int:
         try:
             step = self.automaton.step(self.configurations[number], self.labels[label])

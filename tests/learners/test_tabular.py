@@ -1,0 +1,195 @@
+"""Tabular learners: the compiled loop against a naive one, learned values against exact ones."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from laws.strategies import specs
+from laws.test_table_laws import machine_of, random_worlds
+from learners import naive
+
+import cranium
+from cranium import Transition
+from cranium.aamdp import TabularProduct
+from cranium.errors import CounterUnderflowError, InvalidArgumentError, RunError, UnknownNameError
+from cranium.learners import Schedule, TabularConfig, Visits, train
+from cranium.worlds import LetterEnv, LetterSpec, TabularWorld
+
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+CONFIGS = st.builds(
+    TabularConfig,
+    configurations=st.sampled_from(["current", "seen", "reachable"]),
+    learning_rate=st.sampled_from([1.0, 0.3, Schedule(1.0, 0.1, 20), Visits(0.7)]),
+    discount=st.sampled_from([0.9, 1.0]),
+    exploration=st.sampled_from([0.0, 0.5, 1.0, Schedule(1.0, 0.0, 30)]),
+    initial_value=st.sampled_from([0.0, 1.0]),
+    shaping=st.booleans(),
+)
+
+
+def letter(times=1, **options):
+    return gym.make("cranium/Letter-anbcdn-v0", times=times, **options)
+
+
+@SLOW
+@given(st.data())
+def test_the_compiled_loop_is_the_naive_one(data):
+    machine = machine_of(data.draw(specs()))
+    if machine is None:
+        return
+    world = data.draw(random_worlds(machine.propositions))
+    config = data.draw(CONFIGS)
+    horizon = data.draw(st.integers(1, 12))
+    env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
+    try:
+        model = TabularProduct.of(TabularWorld.of(world), machine, counter_limit=3)
+        result = train(env, "cql", steps=60, seed=3, config=config)
+    except RunError:
+        return  # some way leads to an error
+    met = list(model.space.configurations)
+    expected = naive.train(world, machine, config, met, 3, horizon, 60, 3)
+    space, seen = result.product.space, result.product.world.observations
+    for o, view in enumerate(seen):
+        for x, configuration in enumerate(space.configurations):
+            for a in range(2):
+                known = expected.get((tuple(view.tolist()), configuration, a), config.initial_value)
+                assert result.q[o, x, a] == pytest.approx(known, rel=1e-12, abs=1e-12)
+
+
+def values(result, optimum):
+    """The learned and the exact values of every pair and action."""
+    model = optimum.product
+    world = result.product.world
+    numbers = {c: x for x, c in enumerate(result.product.space.configurations)}
+    rows = [world.states.index(model.world.states[s]) for s in model.state]
+    columns = [numbers[model.space.decode(int(x))] for x in model.configuration]
+    return result.q[world.observation[rows], columns], optimum.q
+
+
+@pytest.mark.parametrize("learner", ["ql", "cql"])
+def test_with_learning_rate_one_a_deterministic_world_is_learned_exactly(learner):
+    letters = [LetterSpec("A", (0, 0), 1, "B"), LetterSpec("C", (0, 2)), LetterSpec("D", (2, 0))]
+    world = LetterEnv(letters, rows=3, columns=3, start=None)
+    env = cranium.product(world, cranium.library.load("anbcdn"), counter_limit=1, horizon=10**6)
+    config = TabularConfig(learning_rate=1.0, exploration=1.0, discount=0.9, initial_value=0.0)
+    result = train(env, learner, steps=400_000, seed=0, config=config)
+    learned, exact = values(result, cranium.solve(env, discount=0.9))
+    assert np.abs(learned - exact).max() < 1e-9
+
+
+def test_with_falling_rates_a_random_world_is_approached():
+    lake = gym.make("FrozenLake-v1", is_slippery=True)
+    goal = cranium.labelling_from_cells({15: "goal"})
+    env = cranium.product(lake, cranium.compile_language("goal"), goal)
+    config = TabularConfig(
+        learning_rate=Visits(0.6), exploration=1.0, discount=0.9, initial_value=0.0
+    )
+    result = train(env, "ql", steps=3_000_000, seed=0, config=config)
+    learned, exact = values(result, cranium.solve(env, discount=0.9))
+    assert np.abs(learned - exact).max() < 0.02
+
+
+def test_shaping_leaves_the_optimal_policy_as_it_is():
+    for shaping in (False, True):
+        config = TabularConfig(shaping=shaping, learning_rate=1.0, initial_value=1.0)
+        result = train(letter(2), "cql", steps=200_000, seed=1, config=config)
+        assert result.evaluation.lengths.tolist() == [21]
+
+
+def test_imagining_needs_fewer_samples_than_not_and_shaping_fewer_still():
+    def samples(learner, **more):
+        found = [
+            train(
+                letter((1, 3)),
+                learner,
+                steps=300_000,
+                seed=seed,
+                config=TabularConfig(**more),
+                evaluate_every=100,
+                until_solved=True,
+            ).samples_to_solve
+            for seed in range(5)
+        ]
+        assert None not in found
+        return np.median(found)
+
+    plain, imagined, shaped = samples("ql"), samples("cql"), samples("cql", shaping=True)
+    assert shaped < imagined < plain
+
+
+def test_one_policy_for_all_n():
+    result = train(letter((1, 5)), "cql", steps=100_000, seed=0)
+    assert result.evaluation.solved
+    assert result.evaluation.success.tolist() == [1] * 5
+
+
+def test_crm_is_cql_on_a_reward_machine():
+    machine = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=2)
+    env = cranium.product(LetterEnv.experiment(2), machine, horizon=100)
+    one, other = (train(env, learner, steps=20_000, seed=4) for learner in ("crm", "cql"))
+    assert np.array_equal(one.q, other.q)
+    assert one.evaluation.solved
+    with pytest.raises(InvalidArgumentError, match="crm learns on reward machines"):
+        train(letter(), "crm", steps=10)
+
+
+def test_the_same_seed_gives_the_same_result_and_another_another():
+    one, same, other = (train(letter(), steps=5000, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(one.q, same.q)
+    assert not np.array_equal(one.q, other.q)
+
+
+def test_configurations_beyond_what_happened_can_be_learned_too():
+    result = train(letter(1), "cql", steps=30_000, seed=0, counter_limit=4)
+    assert result.evaluation.solved
+    assert max(max(c.counters) for c in result.product.space.configurations) == 1
+    assert result.q.shape[1] > len(result.product.space)
+
+
+def test_what_the_machine_refuses_stops_the_training_with_its_error():
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        counters=["n"],
+        initial="u",
+        transitions=[
+            Transition(source="u", guard="A", zero_pattern="0", change=(1,)),
+            Transition(source="u", guard="A", zero_pattern="1", change=(-2,)),
+        ],
+    )
+    world = LetterEnv([LetterSpec("A", (0, 0))], rows=1, columns=1, start=(0, 0))
+    with pytest.raises(CounterUnderflowError):
+        train(cranium.product(world, machine), steps=10)
+
+
+def test_nonsense_is_refused():
+    with pytest.raises(UnknownNameError, match="no such learner: 'sql'"):
+        train(letter(), "sql", steps=10)
+    for wrong in (0, -1, 1.5, None):
+        with pytest.raises(InvalidArgumentError, match="steps is a whole number"):
+            train(letter(), steps=wrong)
+    with pytest.raises(InvalidArgumentError, match="current, seen or reachable"):
+        TabularConfig(configurations="all")
+    with pytest.raises(InvalidArgumentError, match="exploration is from 0 to 1, not 7"):
+        TabularConfig(exploration=7)
+    with pytest.raises(InvalidArgumentError, match="a number or a schedule"):
+        TabularConfig(exploration=Visits())
+
+
+def test_the_loop_does_the_same_without_the_compiler():
+    name = f"{Path(__file__)}::test_the_compiled_loop_is_the_naive_one"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:xdist", name],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
