@@ -131,6 +131,30 @@ def test_one_policy_for_all_n():
     assert result.evaluation.success.tolist() == [1] * 5
 
 
+def test_the_planner_needs_a_fifth_of_the_samples():
+    env = letter(1)
+    few = [
+        train(env, "planner", steps=5000, seed=s, evaluate_every=20, until_solved=True)
+        for s in range(10)
+    ]
+    many = [
+        train(env, "cql", steps=100_000, seed=s, evaluate_every=20, until_solved=True)
+        for s in range(10)
+    ]
+    assert all(result.evaluation.solved for result in few)
+    needed = [np.median([r.samples_to_solve for r in found]) for found in (few, many)]
+    assert 5 * needed[0] < needed[1]
+
+
+def test_the_planner_learns_a_random_world():
+    lake = gym.make("FrozenLake-v1", is_slippery=True)
+    goal = cranium.labelling_from_cells({15: "goal"})
+    env = cranium.product(lake, cranium.compile_language("goal"), goal)
+    result = train(env, "planner", steps=60_000, seed=0)
+    optimum = cranium.solve(env)
+    assert result.evaluation.success[0] > 0.95 * optimum.success_rate
+
+
 def test_crm_is_cql_on_a_reward_machine():
     machine = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=2)
     env = cranium.product(LetterEnv.experiment(2), machine, horizon=100)

@@ -148,8 +148,8 @@ def note(mind: Mind, x: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
-    """Begin an episode."""
+def begin_at(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
+    """Go to where an episode begins."""
     index = 0
     if world.starts.shape[0] > 1:
         found = np.searchsorted(world.start_cumulative, rng.random(), side="right")
@@ -157,7 +157,24 @@ def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> Non
     mind.position[0] = world.starts[index]
     mind.position[1] = start
     mind.position[2] = 0
+
+
+@njit(cache=True, nogil=True)
+def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
+    """Begin an episode."""
+    begin_at(world, mind, start, rng)
     note(mind, start)
+
+
+@njit(cache=True, nogil=True)
+def draw(world: World, pair: int, rng: np.random.Generator) -> int:
+    """What an action leads to: an outcome, drawn where there are several."""
+    k: int = world.first[pair]
+    if world.first[pair + 1] - k > 1:
+        drawn = rng.random()
+        while k < world.first[pair + 1] - 1 and world.cumulative[k] <= drawn:
+            k += 1
+    return k
 
 
 @njit(cache=True, nogil=True)
@@ -179,12 +196,7 @@ def run(
         state, x = position[0], position[1]
         exploration = _scheduled(mind.rates[4], mind.rates[5], mind.rates[6], position[3])
         action = choose(mind.q, world.observation[state], x, exploration, agent)
-        pair = state * actions + action
-        k = world.first[pair]
-        if world.first[pair + 1] - k > 1:
-            drawn = nature.random()
-            while k < world.first[pair + 1] - 1 and world.cumulative[k] <= drawn:
-                k += 1
+        k = draw(world, state * actions + action, nature)
         row, after = world.row[k], world.next_state[k]
         then = mind.next_configuration[row, x]
         if then < 0:

@@ -24,8 +24,10 @@ LEARNERS = {
     "ql": TabularConfig(configurations="current"),
     "cql": TabularConfig(configurations="reachable"),
     "crm": TabularConfig(configurations="reachable"),
+    "planner": TabularConfig(configurations="reachable"),
 }
-"""Learners by their ids: Q-learning on the product, CQL, and CQL on a reward machine."""
+"""Learners by their ids: Q-learning on the product, CQL, CQL on a reward machine, model-based."""
+MAX_OUTCOMES = 16
 Floats = NDArray[np.float64]
 
 
@@ -106,7 +108,7 @@ def train(
 
     Args:
         env: A product, perhaps with wrappers around it.
-        learner: ``"ql"``, ``"cql"`` or ``"crm"``.
+        learner: ``"ql"``, ``"cql"``, ``"crm"`` or ``"planner"``.
         steps: How many samples to take.
         seed: The same seed gives the same result, bit for bit.
         config: The settings; the configuration set is the learner's unless it is given here.
@@ -135,7 +137,8 @@ def train(
     chosen = config or LEARNERS[learner]
     if learner == "ql":
         chosen = replace(chosen, configurations="current")
-    return _Training(product, chosen, counter_limit, seed).run(learner, steps, every, until_solved)
+    kind = _PlannerTraining if learner == "planner" else _Training
+    return kind(product, chosen, counter_limit, seed).run(learner, steps, every, until_solved)
 
 
 class _Training:
@@ -177,8 +180,7 @@ class _Training:
         evaluation = self.evaluate()
         while done < steps:
             size = min(every, steps - done)
-            args = (self.agent, self.nature, ends, self.tables.accepting)
-            status = self.kernels.run(self.world, self.mind, size, start, *args)
+            status = self._learn(size, start, ends)
             if status != self.kernels.RUNNING:
                 raise self._problem(status)
             done += size
@@ -200,6 +202,10 @@ class _Training:
             self.mind.q,
             self.model,
         )
+
+    def _learn(self, steps: int, start: int, ends: Floats) -> int:
+        args = (self.agent, self.nature, ends, self.tables.accepting)
+        return int(self.kernels.run(self.world, self.mind, steps, start, *args))
 
     def evaluate(self) -> Evaluation:
         """Follow the greedy policy exactly, from each start."""
@@ -286,6 +292,44 @@ class _Training:
             np.array([*_rate(config.learning_rate), *_schedule(config.exploration)]),
             np.array([kind, config.discount, self.horizon], float),
         )
+
+
+class _PlannerTraining(_Training):
+    """The model-based learner: the same loop around another compiled one."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        from cranium.learners import planner_kernels
+
+        self.planner = planner_kernels
+        observations, _, actions = self.mind.q.shape
+        pairs = observations * actions
+        hope = machine_potentials(self.tables, self.config.discount)
+        shape = (pairs, MAX_OUTCOMES)
+        self.known = planner_kernels.Model(
+            np.zeros(pairs, np.int32),
+            np.zeros(pairs, np.int32),
+            np.zeros(shape, np.int32),
+            np.zeros(shape, np.int32),
+            np.zeros(shape, np.bool_),
+            np.zeros(shape, np.int32),
+            np.zeros((*shape, self.world.extra.shape[1])),
+            np.tile(hope, (observations, 1)),
+            hope,
+            np.full(observations, -1, np.int32),
+            np.zeros(pairs * MAX_OUTCOMES, np.int32),
+            np.zeros(pairs * MAX_OUTCOMES, np.int32),
+            np.zeros(observations, np.int32),
+            np.zeros(observations, np.bool_),
+            np.array([0, 0, 0, 0, 1], np.int64),
+            np.array([self.config.discount, 1e-4, 20.0]),
+        )
+
+    def _learn(self, steps: int, start: int, ends: Floats) -> int:
+        args = (self.agent, self.nature, ends, self.tables.accepting)
+        status = self.planner.run(self.world, self.mind, self.known, steps, start, *args)
+        self.planner.fill_q(self.known, self.mind)
+        return int(status)
 
 
 def _space(
