@@ -49,7 +49,7 @@ class Model(NamedTuple):
     queue: Ints  # [O], a ring
     queued: NDArray[np.bool_]  # [O]
     numbers: NDArray[np.int64]  # edges, head and tail of the queue, updates, trials needed
-    settings: Floats  # discount, tolerance, trials needed once the world is known to be random
+    settings: Floats  # discount, tolerance, trials needed in a random world, updates for a sample
 
 
 @njit(cache=True, nogil=True)
@@ -81,8 +81,10 @@ def push(model: Model, observation: int) -> None:
 
 @njit(cache=True, nogil=True)
 def plan(model: Model, mind: Mind, actions: int) -> None:
-    """Work out the values of what waits, and of what depends on it, until nothing changes."""
-    while model.numbers[1] < model.numbers[2]:
+    """Work out the values of what waits, and of what depends on it; what is left waits on."""
+    for _ in range(int(model.settings[3])):
+        if model.numbers[1] == model.numbers[2]:
+            break
         observation = model.queue[model.numbers[1] % model.queue.shape[0]]
         model.numbers[1] += 1
         model.queued[observation] = False

@@ -322,7 +322,7 @@ class _PlannerTraining(_Training):
             np.zeros(observations, np.int32),
             np.zeros(observations, np.bool_),
             np.array([0, 0, 0, 0, 1], np.int64),
-            np.array([self.config.discount, 1e-4, 20.0]),
+            np.array([self.config.discount, 1e-4, 20.0, 30.0]),
         )
 
     def _learn(self, steps: int, start: int, ends: Floats) -> int:
