@@ -120,11 +120,11 @@ class DictEncoding(Encoding):
 
     def machine_part(self, configuration: Configuration) -> Any:
         """What of an observation depends on the configuration alone."""
-        return np.int64(self.number(configuration)), self._counters(configuration)
+        return np.int64(self.number(configuration)), self._counters(configuration).copy
 
     def join(self, ground: Any, part: Any) -> dict[str, Any]:
         """An observation from the ground observation and the machine's part."""
-        return {"ground": ground, "machine_state": part[0], "counters": part[1].copy()}
+        return {"ground": ground, "machine_state": part[0], "counters": part[1]()}
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""

@@ -98,15 +98,15 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.observation_space = self.encoding.space
         self._show = self.encoding.join
         self._declared = self._check_vocabulary()
-        # The world's own events and constant rewards need nothing of what was seen before, and our
-        # own worlds never write into what they gave out.
-        self._keeps = not (isinstance(self.labelling, WorldEvents) and automaton.is_constant)
-        self._copies = not isinstance(env.unwrapped, FiniteWorld)
+        # With one of our own worlds, its own events and constant rewards nothing of what was seen
+        # before is needed, and nothing that was given out is written into.
+        ours = isinstance(env.unwrapped, FiniteWorld) and isinstance(self.labelling, WorldEvents)
+        self._careful = not ours or not automaton.is_constant or add_ground_reward
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
         self._ended = True
         self._observation: Any = None
-        self._steps = 0
+        self._left = -1
 
     @property
     def configuration(self) -> Configuration:
@@ -136,11 +136,10 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         """
         observation, info = self.env.reset(seed=seed, options=options)
         self._node = node = self._node_of(self.automaton.start)
-        self._observation = kept(observation) if self._keeps else None
-        self._steps, self._ended = 0, False
+        self._observation = kept(observation)
+        self._left, self._ended = self.horizon or -1, False
         told = _told(frozenset(), node.configuration, success=False)
-        shown = kept(observation) if self._copies else observation
-        return self._show(shown, node.part), {**info, **told}
+        return self._show(kept(observation), node.part), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do something in the environment, and let the automaton read what happened.
@@ -159,26 +158,24 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         after, own, terminated, truncated, info = self.env.step(action)
         events = self.labelling(self._observation, action, after)
         try:
-            move = self._node.moves[events]
+            node, reward, function, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
-            move = self._find_move(events)
-        node, reward, function, ended, told = move
-        if function is not None:
-            reward = float(function(self._observation, action, after))
-        if self.add_ground_reward:
-            reward += float(own)
+            node, reward, function, ended, told = self._find_move(events)
         self._node = node
-        if self._keeps:
-            self._observation = kept(after)
-        self._steps += 1
-        if self._steps == self.horizon:
+        if self._careful:
+            if function is not None:
+                reward = float(function(self._observation, action, after))
+            if self.add_ground_reward:
+                reward += float(own)
+            after, self._observation = kept(after), kept(after)
+        info = {**info, **told} if info else told.copy()
+        self._left -= 1
+        if not self._left:
             truncated = True
-        if self._copies:
-            after, info = kept(after), dict(info)
-        info.update(told)
         if terminated:
             info["ground_terminated"] = ended = True
-        self._ended = ended or truncated
+        if ended or truncated:
+            self._ended = True
         return self._show(after, node.part), reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once

@@ -121,7 +121,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         chosen = outcomes[self._choose([outcome.probability for outcome in outcomes])]
         self.events = self.label(self.state, int(action), chosen.state)
         self.state = chosen.state
-        return self.observe(self.state), 0.0, chosen.terminated, False, {"events": self.events}
+        return self.observe(self.state), 0.0, chosen.terminated, False, {}
 
     def _choose(self, probabilities: list[float]) -> int:
         if len(probabilities) == 1:
