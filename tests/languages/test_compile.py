@@ -94,6 +94,9 @@ def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
         ("A^N B^M C where M <= 3, N >= M", 7, 0),  # more than three A are as good as three
         ("A^N B^M C^K E where M <= 3, N >= M, K >= N", 5, 1),
         ("A^N (B^N){2} C", 7, 1),
+        ("A^N A B^N", 8, 1),
+        ("A^N A^2 B^(N+1)", 8, 1),
+        ("B^N A^(N-2) A^2 C", 7, 1),  # which is not B^N A^N C
         ("A^N (B^M | C) D where N > M", 5, 1),  # where there is no M, N is at least 2
         ("(A^N)? B^M C where N >= M", 6, 1),
         ("(D^N B | A^(N-2)) E", 5, 0),

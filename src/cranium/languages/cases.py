@@ -90,12 +90,38 @@ def alternatives(
             return _of_choice(Choice(tuple(copies)), outside, system, plan)
         case Choice():
             return _of_choice(node, outside, system, plan)
+    if isinstance(node, Sequence):
+        node = Sequence(_joined(node.parts))
     found: list[list[Expression]] = []
     for index, part in enumerate(node.parts):
         others = {x for j, p in enumerate(node.parts) if j != index for x in variables_of(p)}
         found.append(alternatives(part, outside | others, system, plan))
     _check_number([len(one) for one in found])
     return [type(node)(parts) for parts in product(*found)]
+
+
+def _joined(parts: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    """A^N A is A^(N+1): what a power is followed by is counted with it, where nothing else is."""
+    made: list[Expression] = []
+    for part in parts:
+        before = made[-1] if made else None
+        # A constant below zero says which values there are: it must stay.
+        if isinstance(before, Power) and before.exponent.constant >= 0:
+            more = _times(part, before.body)
+            if more:
+                exponent = before.exponent
+                made[-1] = Power(before.body, Linear(exponent.factors, exponent.constant + more))
+                continue
+        made.append(part)
+    return tuple(made)
+
+
+def _times(part: Expression, body: Expression) -> int:
+    """How often a part is exactly the body, 0 if it is something else."""
+    if part == body:
+        return 1
+    same = isinstance(part, Repeat) and part.low == part.high and part.body == body
+    return part.low if same and isinstance(part, Repeat) else 0
 
 
 def _as_power(node: Expression) -> Power | None:
