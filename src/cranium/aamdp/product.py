@@ -17,7 +17,7 @@ from cranium.aamdp.labelling import WorldEvents, events_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, largest_increment
+from cranium.compiled.tables import OVERFLOW, largest_increment, limited
 from cranium.errors import (
     EpisodeEndedError,
     InvalidArgumentError,
@@ -200,14 +200,12 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
     def _work_out(self, configuration: Configuration, names: frozenset[str]) -> _Move:
         bits, label = self.read_label(names)
         step = self.automaton.step(configuration, bits)
-        after = step.configuration
+        after = limited(step.configuration, self.counter_limit)
         function = step.reward if isinstance(step.reward, RewardFunction) else None
         reward = 0.0 if isinstance(step.reward, RewardFunction) else float(step.reward)
-        if self.counter_limit is not None and any(c > self.counter_limit for c in after.counters):
-            after, ends, success = OVERFLOW, True, False
-        else:
-            ends = self.automaton.is_terminal(after)
-            success = self.automaton.is_accepting(after)
+        over = after == OVERFLOW
+        ends = over or self.automaton.is_terminal(after)
+        success = not over and self.automaton.is_accepting(after)
         return self._node_of(after), reward, function, ends, _told(label, after, success=success)
 
     def __getstate__(self) -> dict[str, Any]:

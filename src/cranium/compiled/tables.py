@@ -26,6 +26,7 @@ __all__ = [
     "ConfigurationSpace",
     "GrowingSpace",
     "largest_increment",
+    "limited",
     "reachable",
 ]
 
@@ -36,6 +37,18 @@ UNKNOWN = -2
 """In place of the next configuration: not worked out yet (growing spaces only)."""
 OVERFLOW = Configuration("overflow", (-1,))
 """Where a counter beyond its limit leads. No machine has it: a counter is never below zero."""
+
+
+def limited(configuration: Configuration, counter_limit: int | None) -> Configuration:
+    """The configuration, or the overflow if one of its counters is above the limit.
+
+    Example:
+        >>> print(limited(Configuration("u", (3,)), 3), limited(Configuration("u", (3,)), 2))
+        ⟨u, 3⟩ ⟨overflow, -1⟩
+    """
+    if counter_limit is not None and any(c > counter_limit for c in configuration.counters):
+        return OVERFLOW
+    return configuration
 
 
 class AutomatonTables(NamedTuple):
@@ -93,9 +106,7 @@ def reachable(
         for outcome in outcomes.of(queue.popleft()):
             if outcome.step is None:
                 continue
-            after = outcome.step.configuration
-            if any(counter > counter_limit for counter in after.counters):
-                after = OVERFLOW
+            after = limited(outcome.step.configuration, counter_limit)
             if after not in found:
                 if len(found) >= max_configurations:
                     raise _too_many(automaton, counter_limit, max_configurations)
@@ -207,9 +218,7 @@ class GrowingSpace:
             return known
         if configuration != OVERFLOW:
             self.automaton.check_configuration(configuration)
-            if self.counter_limit is not None and any(
-                c > self.counter_limit for c in configuration.counters
-            ):
+            if limited(configuration, self.counter_limit) == OVERFLOW:
                 return self.encode(OVERFLOW)
         number = len(self.configurations)
         if number >= self.max_configurations:
@@ -249,10 +258,7 @@ class GrowingSpace:
             found = self.automaton.step(self.configurations[number], self.labels[label])
         except RunError:
             return self._fill(label, number)
-        high = self.counter_limit is not None and any(
-            c > self.counter_limit for c in found.configuration.counters
-        )
-        known = (OVERFLOW if high else found.configuration) in self._index
+        known = limited(found.configuration, self.counter_limit) in self._index
         return self._fill(label, number) if known else UNKNOWN
 
     def _fill(self, label: int, number: int) -> int:

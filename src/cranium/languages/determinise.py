@@ -8,7 +8,7 @@ language is refused, with two words that need them.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from cranium.languages.network import Network, Step
 from cranium.languages.syntax import Counter
 from cranium.languages.work import Work
 
-__all__ = ["AmbiguityError", "Machine", "Move", "determinise"]
+__all__ = ["AmbiguityError", "Machine", "Move", "above_after", "determinise"]
 
 MAX_STATES = 5000
 MAX_TESTED = 8
@@ -170,11 +170,8 @@ class _Construction:
         """The state after the steps, with each set of counters that may be above zero then."""
         places = frozenset(step.target for step in steps)
         live = frozenset().union(*(self.network.live[place] for place in places))
-        sure = {c for c in live if changes.get(c, 0) > 0 or (c in above and not changes.get(c))}
-        open_ones = sorted(c for c in live if changes.get(c, 0) < 0)
-        for signs in product([True, False], repeat=len(open_ones)):
-            more = {c for c, up in zip(open_ones, signs, strict=True) if up}
-            yield places, frozenset(sure | more)
+        for after in above_after(above, live, changes):
+            yield places, after
 
     def _outcomes(self, places: Places, tested: tuple[Counter, ...]) -> list[Zeros]:
         """The outcomes of the tests: all, if they are few, so that more states are alike."""
@@ -295,6 +292,17 @@ class _Construction:
                     if key not in seen and min(after.values(), default=0) >= 0:
                         seen.add(key)
                         queue.append((*key, (*word, step.letter)))
+
+
+def above_after(
+    above: frozenset[Counter], live: Iterable[Counter], changes: Mapping[Counter, int]
+) -> Iterator[frozenset[Counter]]:
+    """Which of the live counters may be above zero after a change: each set that is possible."""
+    sure = {c for c in live if changes.get(c, 0) > 0 or (c in above and not changes.get(c))}
+    doubtful = sorted(c for c in live if changes.get(c, 0) < 0)
+    for signs in product([True, False], repeat=len(doubtful)):
+        more = {c for c, up in zip(doubtful, signs, strict=True) if up}
+        yield frozenset(sure | more)
 
 
 _Held = tuple[Places, frozenset[tuple[Counter, int]]]

@@ -186,6 +186,17 @@ def _trim(network: Network) -> None:
             del network.steps[place], network.accepting[place]
 
 
+def spread_back(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int]]) -> None:
+    """What is live somewhere is live wherever one comes from."""
+    queue = list(live)
+    while queue:
+        here = queue.pop()
+        for source in before[here]:
+            if not live[here] <= live[source]:
+                live[source] |= live[here]
+                queue.append(source)
+
+
 def _find_live(network: Network) -> None:
     live = {
         place: {
@@ -197,13 +208,7 @@ def _find_live(network: Network) -> None:
     for place, steps in network.steps.items():
         for target in {step.target for step in steps}:
             before[target].append(place)
-    queue = list(network.steps)
-    while queue:
-        place = queue.pop()
-        for source in before[place]:
-            if not live[place] <= live[source]:
-                live[source] |= live[place]
-                queue.append(source)
+    spread_back(live, before)
     network.live = {place: frozenset(found) for place, found in live.items()}
 
 

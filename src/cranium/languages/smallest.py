@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from itertools import product
 
-from cranium.languages.determinise import Machine, Move, Zeros
+from cranium.languages.determinise import Machine, Move, Zeros, above_after
+from cranium.languages.network import spread_back
 from cranium.languages.syntax import Counter
 from cranium.languages.work import Work
 
@@ -110,13 +110,8 @@ def leave_out_the_impossible(machine: Machine, work: Work) -> Machine:
         for move in machine.moves[state]:
             if move.zeros == outcome:
                 work.spend()
-                changes = dict(move.changes)
-                kept = {c for c in above if c in live[move.target] and not changes.get(c)}
-                kept |= {c for c, m in changes.items() if m > 0 and c in live[move.target]}
-                doubtful = [c for c, m in changes.items() if m < 0 and c in live[move.target]]
-                for signs in product([False, True], repeat=len(doubtful)):
-                    more = {c for c, up in zip(doubtful, signs, strict=True) if up}
-                    after = (move.target, frozenset(kept | more))
+                for signs in above_after(above, live[move.target], dict(move.changes)):
+                    after = (move.target, signs)
                     if after not in seen:
                         seen.add(after)
                         queue.append(after)
@@ -131,20 +126,14 @@ def leave_out_the_impossible(machine: Machine, work: Work) -> Machine:
     )
 
 
-def _live(machine: Machine) -> list[set[Counter]]:
+def _live(machine: Machine) -> dict[int, set[Counter]]:
     """The counters that matter in each state: those that are tested there or later."""
-    live = [set(tested) for tested in machine.tested]
-    before: list[list[int]] = [[] for _ in machine.moves]
+    live = {state: set(tested) for state, tested in enumerate(machine.tested)}
+    before: dict[int, list[int]] = {state: [] for state in live}
     for state, moves in enumerate(machine.moves):
         for move in moves:
             before[move.target].append(state)
-    queue = deque(range(len(live)))
-    while queue:
-        state = queue.popleft()
-        for source in before[state]:
-            if not live[state] <= live[source]:
-                live[source] |= live[state]
-                queue.append(source)
+    spread_back(live, before)
     return live
 
 

@@ -148,8 +148,8 @@ def note(mind: Mind, x: int) -> None:
 
 
 @njit(cache=True, nogil=True)
-def begin_at(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
-    """Go to where an episode begins."""
+def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
+    """Begin an episode."""
     index = 0
     if world.starts.shape[0] > 1:
         found = np.searchsorted(world.start_cumulative, rng.random(), side="right")
@@ -157,12 +157,6 @@ def begin_at(world: World, mind: Mind, start: int, rng: np.random.Generator) -> 
     mind.position[0] = world.starts[index]
     mind.position[1] = start
     mind.position[2] = 0
-
-
-@njit(cache=True, nogil=True)
-def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
-    """Begin an episode."""
-    begin_at(world, mind, start, rng)
     note(mind, start)
 
 
@@ -178,6 +172,32 @@ def draw(world: World, pair: int, rng: np.random.Generator) -> int:
 
 
 @njit(cache=True, nogil=True)
+def go_on(
+    world: World,
+    mind: Mind,
+    k: int,
+    start: int,
+    nature: np.random.Generator,
+    ends: Floats,  # [3], added to: episodes, successes (by ``accepting``), returns
+    accepting: NDArray[np.bool_],  # [X]
+) -> None:
+    """Account for a sample with this outcome, and go where it leads, or begin anew."""
+    position = mind.position
+    row, x = world.row[k], position[1]
+    then = mind.next_configuration[row, x]
+    position[2] += 1
+    position[3] += 1
+    ends[2] += paid(mind, row, x, world.extra[k])
+    if world.terminated[k] or mind.terminal[then] or position[2] == int(mind.settings[2]):
+        ends[0] += 1
+        ends[1] += accepting[then]
+        begin(world, mind, start, nature)
+    else:
+        position[0], position[1] = world.next_state[k], then
+        note(mind, then)
+
+
+@njit(cache=True, nogil=True)
 def run(
     world: World,
     mind: Mind,
@@ -185,35 +205,24 @@ def run(
     start: int,
     agent: np.random.Generator,
     nature: np.random.Generator,
-    ends: Floats,  # [3], added to: episodes, successes (by ``accepting``), returns
-    accepting: NDArray[np.bool_],  # [X]
+    ends: Floats,
+    accepting: NDArray[np.bool_],
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING."""
     actions = mind.q.shape[2]
     position = mind.position
-    horizon = int(mind.settings[2])
     for _ in range(steps):
         state, x = position[0], position[1]
         exploration = _scheduled(mind.rates[4], mind.rates[5], mind.rates[6], position[3])
         action = choose(mind.q, world.observation[state], x, exploration, agent)
         k = draw(world, state * actions + action, nature)
         row, after = world.row[k], world.next_state[k]
-        then = mind.next_configuration[row, x]
-        if then < 0:
+        if mind.next_configuration[row, x] < 0:
             return REFUSED
         seen = world.observation[state]
         ended, extra = world.terminated[k], world.extra[k]
         learn(mind, seen, action, world.observation[after], row, ended, extra)
         if not np.isfinite(mind.q[seen, x, action]):
             return NOT_FINITE
-        position[2] += 1
-        position[3] += 1
-        ends[2] += paid(mind, row, x, world.extra[k])
-        if world.terminated[k] or mind.terminal[then] or position[2] == horizon:
-            ends[0] += 1
-            ends[1] += accepting[then]
-            begin(world, mind, start, nature)
-        else:
-            position[0], position[1] = after, then
-            note(mind, then)
+        go_on(world, mind, k, start, nature, ends, accepting)
     return RUNNING

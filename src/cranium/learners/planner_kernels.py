@@ -20,8 +20,8 @@ from cranium.learners.kernels import (
     RUNNING,
     Mind,
     World,
-    begin_at,
     draw,
+    go_on,
     paid,
 )
 
@@ -166,15 +166,13 @@ def run(
     """Interact, learn the world and plan for so many samples."""
     actions = mind.q.shape[2]
     position = mind.position
-    horizon = int(mind.settings[2])
     for _ in range(steps):
         state, x = position[0], position[1]
         seen = world.observation[state]
         action = greedy(model, mind, seen, x, agent)
         k = draw(world, state * actions + action, nature)
         row, after = world.row[k], world.next_state[k]
-        then = mind.next_configuration[row, x]
-        if then < 0:
+        if mind.next_configuration[row, x] < 0:
             return REFUSED
         extra = world.extra[k]
         pair = seen * actions + action
@@ -190,15 +188,7 @@ def run(
         plan(model, mind, actions)
         if not np.isfinite(model.value[seen, x]):
             return NOT_FINITE
-        position[2] += 1
-        position[3] += 1
-        ends[2] += paid(mind, row, x, extra)
-        if world.terminated[k] or mind.terminal[then] or position[2] == horizon:
-            ends[0] += 1
-            ends[1] += accepting[then]
-            begin_at(world, mind, start, nature)
-        else:
-            position[0], position[1] = after, then
+        go_on(world, mind, k, start, nature, ends, accepting)
     return RUNNING
 
 

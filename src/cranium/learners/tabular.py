@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import find_product, model_of
+from cranium.aamdp.planning import HORIZON, find_product, model_of
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -220,7 +220,7 @@ class _Training:
             one = np.zeros(model.num_pairs)
             one[pair] = 1.0
             arrays = (model.first, model.next_pair, model.probability, model.reward, model.success)
-            found.append(follow(*arrays, policy, one, min(self.horizon, 10_000)))
+            found.append(follow(*arrays, policy, one, min(self.horizon, HORIZON)))
         returns, success, lengths = np.array(found).T
         names = tuple(model.world.states[model.state[pair]] for pair in starts)
         return Evaluation(names, success, returns, lengths)

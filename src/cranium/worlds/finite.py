@@ -14,9 +14,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, LabelError, shorten
+from cranium.errors import InvalidArgumentError, LabelError, check_count, shorten
 
-__all__ = ["FiniteWorld", "Outcome", "as_events", "check_options"]
+__all__ = ["FiniteWorld", "Outcome", "as_events", "check_options", "check_span"]
 
 State = Hashable
 Events = frozenset[str]
@@ -148,6 +148,18 @@ def as_events(found: Any) -> Events:
             fix="return () when nothing happened, and names such as {'mail'} otherwise",
         )
     return names
+
+
+def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
+    """A number that is fixed, or drawn between two: its least and its greatest value.
+
+    Example:
+        >>> check_span(3, "the mail", "the most mail"), check_span((1, 5), "mail", "most mail")
+        ((3, 3), (1, 5))
+    """
+    low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
+    check_count(what, low)
+    return low, check_count(most, high, least=low)
 
 
 def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:

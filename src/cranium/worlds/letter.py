@@ -16,7 +16,14 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.worlds.finite import Events, FiniteWorld, Observation, Outcome, check_options
+from cranium.worlds.finite import (
+    Events,
+    FiniteWorld,
+    Observation,
+    Outcome,
+    check_options,
+    check_span,
+)
 from cranium.worlds.grid import MOVES, Cell, Grid
 
 __all__ = ["LetterEnv", "LetterSpec"]
@@ -254,7 +261,5 @@ def _cell(where: Any) -> Cell | None:
 
 def _range(times: Any) -> tuple[int, int]:
     """The least and the greatest number of observations."""
-    low, high = times if isinstance(times, tuple | list) and len(times) == 2 else (times, times)
-    check_count("how often a letter is observed", low)
-    check_count("how often a letter is observed at most", high, least=low)
-    return low, high
+    what = "how often a letter is observed"
+    return check_span(times, what, f"{what} at most")

@@ -9,8 +9,15 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.worlds.finite import Events, FiniteWorld, Observation, Outcome, check_options
+from cranium.errors import InvalidArgumentError, shorten
+from cranium.worlds.finite import (
+    Events,
+    FiniteWorld,
+    Observation,
+    Outcome,
+    check_options,
+    check_span,
+)
 from cranium.worlds.grid import MOVES, Cell, Grid
 
 __all__ = ["OfficeWorld"]
@@ -182,6 +189,4 @@ def _toro_icarte() -> tuple[Grid, Cell, dict[Cell, str]]:
 
 
 def _range(mail: Any) -> tuple[int, int]:
-    low, high = mail if isinstance(mail, tuple | list) and len(mail) == 2 else (mail, mail)
-    check_count("the mail", low)
-    return low, check_count("the most mail", high, least=low)
+    return check_span(mail, "the mail", "the most mail")
