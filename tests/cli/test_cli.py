@@ -414,7 +414,7 @@ def test_worlds_lists_events_tasks_and_ids_and_shows_the_map(run, tmp_path):
     data = json.loads(run("worlds", "--json"))
     assert [world["name"] for world in data] == ["Letter", "Office", "ToroOffice"]
     assert data[1]["tasks"]["mail-delivery"] == "cranium/Office-mail-delivery-v0"
-    run("worlds", "Office", "--draw", "map.png")
+    assert run("worlds", "Office", "--draw", "map.png").endswith("wrote map.png\n")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -62,6 +62,8 @@ def show_worlds(
         if name is not None:
             world.reset(seed=0)
             say("\n" + str(world.render()))
+    if picture is not None:
+        say(f"wrote {picture}")
 
 
 def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
