@@ -1,6 +1,6 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
-from cranium import errors, languages, worlds
+from cranium import errors, languages, learners, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     check_labelling,
@@ -29,6 +29,7 @@ from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import CraniumError
 from cranium.languages import compile_language
+from cranium.learners import Policy, evaluate, train
 
 __version__ = "0.1.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "Equivalence",
     "Finding",
     "Formula",
+    "Policy",
     "Reward",
     "RewardFunction",
     "RewardMachine",
@@ -59,10 +61,12 @@ __all__ = [
     "dumps",
     "equivalent",
     "errors",
+    "evaluate",
     "find_product",
     "labelling",
     "labelling_from_cells",
     "languages",
+    "learners",
     "library",
     "load",
     "loads",
@@ -71,6 +75,7 @@ __all__ = [
     "product",
     "save",
     "solve",
+    "train",
     "unroll",
     "worlds",
     "zero_test",

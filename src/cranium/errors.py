@@ -27,6 +27,7 @@
     ├── SpaceError                      more configurations or states than fit
     ├── WorldError                      an environment that does not fit its table or task
     ├── ConversionError                 a conversion that has no answer for this machine
+    ├── PolicyError                     a policy that was asked about something it never learned
     ├── DrawingError                    a picture that could not be made
     └── FileAccessError                 a file that could not be read or written
 
@@ -62,6 +63,7 @@ __all__ = [
     "NoTransitionError",
     "NondeterminismError",
     "Place",
+    "PolicyError",
     "RewardError",
     "RunError",
     "SilentLoopError",
@@ -312,6 +314,10 @@ class UnsoundLabelsWarning(UserWarning):
 
 class ConversionError(CraniumError, ValueError):
     """A conversion that has no answer for this machine."""
+
+
+class PolicyError(CraniumError, LookupError):
+    """A policy was asked about an observation or a configuration that it never learned."""
 
 
 class DrawingError(CraniumError, ValueError):

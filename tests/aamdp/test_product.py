@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import gymnasium as gym
@@ -189,9 +190,18 @@ def test_an_environment_without_events_needs_a_labelling():
 def test_it_can_be_pickled_in_the_middle():
     env = cranium.product(Line(), COUNT, moved, encoding=BoxEncoding("log"), horizon=20)
     walk(env, [1, 1])
-    copy = pickle.loads(pickle.dumps(env))
-    assert np.array_equal(env.step(1)[0], copy.step(1)[0])
-    assert copy.configuration.counters == (3,)
+    other = pickle.loads(pickle.dumps(env))
+    assert np.array_equal(env.step(1)[0], other.step(1)[0])
+    assert other.configuration.counters == (3,)
+
+
+def test_the_steps_that_are_left_are_pickled():
+    env = cranium.product(Line(), COUNT, moved, horizon=3)
+    walk(env, [0, 0])
+    other = pickle.loads(pickle.dumps(env))
+    assert other.step(0)[3] is True
+    with pytest.raises(EpisodeEndedError):
+        pickle.loads(pickle.dumps(other)).step(0)
 
 
 def test_what_was_given_out_stays_as_it_was():
@@ -225,8 +235,39 @@ def test_two_products_may_be_given_one_encoding():
 def test_observations_are_not_shared_between_steps():
     env = cranium.product(gym.make("cranium/Letter-v0"), cranium.library.load("anbcdn"))
     one, _ = env.reset(seed=0)
-    other = env.step(0)[0]
-    other["counters"][:] = 99
+    other, _, _, _, info = env.step(0)
     other["ground"][:] = 99
-    assert env.step(0)[0]["counters"].tolist() == [0]
+    with pytest.raises(ValueError, match="read-only"):
+        other["counters"][:] = 99
+    other.clear()
+    info.clear()
+    again, _, _, _, told = env.step(0)
+    assert list(again) == ["ground", "machine_state", "counters"]
+    assert again["counters"].tolist() == [0]
+    assert told["counters"] == (0,)
     assert one["ground"].tolist()[:2] == [4, 4]
+
+
+def test_observations_can_be_stacked_and_copied():
+    def make():
+        return cranium.product(Line(), COUNT, moved, horizon=20)
+
+    many = gym.vector.SyncVectorEnv([make, make])
+    many.reset(seed=0)
+    seen = many.step(np.array([1, 0]))[0]
+    many.step(np.array([1, 1]))
+    assert seen["counters"].tolist() == [[1], [0]]
+    seen = copy.deepcopy(walk(make(), [1])[-1][0])
+    seen["counters"] += 1
+    assert seen["counters"].tolist() == [2]
+
+
+def test_a_step_that_failed_is_not_counted():
+    def picky(s, a, s2):
+        return ["AA"] if a else []
+
+    env = cranium.product(Line(), COUNT, picky, horizon=2)
+    env.reset()
+    with pytest.raises(LabelError):
+        env.step(1)
+    assert [env.step(0)[3] for _ in range(2)] == [False, True]

@@ -1,10 +1,12 @@
 """Algorithm 1 and Algorithm 2 of the paper with dictionaries, slowly and obviously.
 
 It draws the same random numbers as the compiled loop, in the same order: for each sample two for
-the agent (explore? which action?), one for the world where it has a choice.
+the agent (explore? which action?) and one for the world, and one for each start.
 """
 
 from __future__ import annotations
+
+from itertools import combinations
 
 import numpy as np
 
@@ -15,8 +17,6 @@ from cranium.learners import Schedule, Visits
 
 def pick(rng, options):
     """One of the (probability, thing) pairs."""
-    if len(options) == 1:
-        return options[0][1]
     drawn, total = rng.random(), 0.0
     for probability, thing in options[:-1]:
         total += probability
@@ -38,36 +38,23 @@ def step(machine, x, label, limit):
     return (OVERFLOW if high else found.configuration), found.reward
 
 
-def potentials(machine, labels, configurations, limit, discount):
-    value = dict.fromkeys(configurations, 0.0)
+def potentials(machine, limit, discount):
+    """Value iteration on the machine, over all labels."""
+    names = machine.propositions
+    labels = [c for size in range(len(names) + 1) for c in combinations(names, size)]
+    edges, todo = {}, [machine.start]
+    while todo:
+        x = todo.pop()
+        if x not in edges:
+            found = [] if is_over(machine, x) else [step(machine, x, y, limit) for y in labels]
+            edges[x] = [edge for edge in found if edge is not None]
+            todo += [after for after, _ in edges[x]]
+    value = dict.fromkeys(edges, 0.0)
     while True:
-        new = {}
-        for x in configurations:
-            gains = [] if not is_over(machine, x) else [0.0]
-            for label in labels if not is_over(machine, x) else ():
-                found = step(machine, x, label, limit)
-                if found is not None and found[0] in value:
-                    after, reward = found
-                    ahead = 0.0 if is_over(machine, after) else value[after]
-                    gains.append(reward + discount * ahead)
-            new[x] = max(gains)
+        new = {x: max((r + discount * value[y] for y, r in edges[x]), default=0.0) for x in edges}
         if max(abs(new[x] - value[x]) for x in value) <= 1e-12:
             return new
         value = new
-
-
-def all_labels(world, known):
-    states, found = [s for _, s in world.initial({})], set()
-    met = set(states)
-    while states:
-        state = states.pop()
-        for action in range(world.action_space.n):
-            for outcome in world.outcomes(state, action):
-                found.add(world.label(state, action, outcome.state) & known)
-                if outcome.state not in met:
-                    met.add(outcome.state)
-                    states.append(outcome.state)
-    return found
 
 
 def imagined(config, configurations, machine, x, seen):
@@ -82,14 +69,17 @@ def imagined(config, configurations, machine, x, seen):
 
 def train(world, machine, config, configurations, limit, horizon, steps, seed):  # noqa: C901
     """Q after so many samples: (observation, configuration, action) to value."""
-    agent, nature = (np.random.default_rng(np.random.SeedSequence([seed, i])) for i in (0, 1))
+    first, second = np.random.SeedSequence(seed).spawn(2)
+    agent = np.random.default_rng(first)
+    nature = np.random.default_rng(int(second.generate_state(1)[0]))
     actions = range(world.action_space.n)
     known = frozenset(machine.propositions)
     q, visits, seen = {}, {}, {}
     phi = dict.fromkeys(configurations, 0.0)
     if config.shaping:
-        labels = all_labels(world, known)
-        phi = potentials(machine, labels, configurations, limit, config.shaping_discount)
+        sign = -1 if config.shaping == "published" else 1
+        value = potentials(machine, limit, config.shaping_discount)
+        phi = {x: sign * value.get(x, 0.0) for x in configurations}
 
     def see(state):
         return tuple(world.observe(state).tolist())
@@ -117,6 +107,7 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
         chosen = pick(nature, [(out.probability, out) for out in world.outcomes(state, action)])
         label = world.label(state, action, chosen.state) & known
         o2 = see(chosen.state)
+        learned = {}
         for y in imagined(config, configurations, machine, x, seen):
             found = step(machine, y, label, limit)
             if found is None or found[0] not in phi:
@@ -131,7 +122,8 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
             if isinstance(rate, Visits):
                 visits[o, y, action] = visits.get((o, y, action), 0) + 1
                 rate = 1.0 / visits[o, y, action] ** rate.power
-            q[o, y, action] = value(o, y, action) + rate * (target - value(o, y, action))
+            learned[o, y, action] = value(o, y, action) + rate * (target - value(o, y, action))
+        q |= learned  # all at once
         x = step(machine, x, label, limit)[0]
         age += 1
         if chosen.terminated or is_over(machine, x) or age == horizon:

@@ -99,6 +99,8 @@ class Encoding(ABC):
 class DictEncoding(Encoding):
     """A dictionary: ``ground``, ``machine_state`` (a number) and ``counters``.
 
+    The array of counters is read-only; to change it, take a copy.
+
     Example:
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
@@ -120,11 +122,16 @@ class DictEncoding(Encoding):
 
     def machine_part(self, configuration: Configuration) -> Any:
         """What of an observation depends on the configuration alone."""
-        return np.int64(self.number(configuration)), self._counters(configuration).copy
+        counters = self._counters(configuration)
+        counters.setflags(write=False)  # shared: a copy would be a third of the product's cost
+        state = np.int64(self.number(configuration))
+        return {"ground": None, "machine_state": state, "counters": counters}
 
     def join(self, ground: Any, part: Any) -> dict[str, Any]:
         """An observation from the ground observation and the machine's part."""
-        return {"ground": ground, "machine_state": part[0], "counters": part[1]()}
+        observation: dict[str, Any] = part.copy()
+        observation["ground"] = ground
+        return observation
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 __all__ = ["follow", "soonest", "value_iteration"]
 
+ANY = -1
+"""In place of an action: any, all equally likely."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -93,33 +95,43 @@ def follow(
     probability: Floats,
     reward: Floats,
     success: NDArray[np.bool_],  # [K]
-    policy: Ints,  # [P]
+    policy: Ints,  # [P]; ANY for an action that is drawn
     initial: Floats,  # [P]
     horizon: int,
-) -> tuple[float, float, float]:
-    """The expected return, success and length of a policy, up to the horizon."""
+    discount: float,
+) -> tuple[float, float, float, float]:
+    """The expected return, success, length and discounted return of a policy, up to the horizon."""
     pairs = policy.shape[0]
     actions = (first.shape[0] - 1) // pairs
-    here = initial.copy()
-    total, won, length = 0.0, 0.0, 0.0
+    chance, after = initial.copy(), np.zeros(pairs)
+    here, there = np.flatnonzero(initial), np.zeros(pairs, np.int64)
+    total, won, length, value, weight = 0.0, 0.0, 0.0, 0.0, 1.0
     for _ in range(horizon):
-        after = np.zeros(pairs)
-        left = 0.0
-        for pair in range(pairs):
-            chance = here[pair]
-            if chance == 0.0:
-                continue
-            length += chance
-            row = pair * actions + policy[pair]
-            for k in range(first[row], first[row + 1]):
-                share = chance * probability[k]
-                total += share * reward[k]
-                if next_pair[k] >= 0:
-                    after[next_pair[k]] += share
-                    left += share
-                elif success[k]:
-                    won += share
-        here = after
-        if left == 0.0:
+        if here.shape[0] == 0:
             break
-    return total, won, length
+        found = 0
+        for pair in here:
+            length += chance[pair]
+            low, high = policy[pair], policy[pair] + 1
+            if policy[pair] == ANY:
+                low, high = 0, actions
+            for action in range(low, high):
+                row = pair * actions + action
+                for k in range(first[row], first[row + 1]):
+                    share = chance[pair] * probability[k] / (high - low)
+                    if share == 0.0:
+                        continue
+                    total += share * reward[k]
+                    value += weight * share * reward[k]
+                    if next_pair[k] < 0:
+                        won += share * success[k]
+                    else:
+                        if after[next_pair[k]] == 0.0:
+                            there[found] = next_pair[k]
+                            found += 1
+                        after[next_pair[k]] += share
+            chance[pair] = 0.0
+        chance, after = after, chance
+        here = there[:found].copy()
+        weight *= discount
+    return total, won, length, value

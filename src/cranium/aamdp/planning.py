@@ -138,9 +138,10 @@ def solve(
     policy = np.argmax(q, axis=1).astype(np.int64)
     if discount == 1:
         policy = soonest(*arrays[:3], q, 10 * small, horizon or HORIZON)
-    found = follow(*arrays, model.success, policy, model.initial, horizon or HORIZON)
+    span = (horizon or HORIZON, float(discount))
+    found = follow(*arrays, model.success, policy, model.initial, *span)
     start = float(value @ model.initial)
-    numbers = (float(number) for number in found)
+    numbers = (float(number) for number in found[:3])
     return Solution(model, value, q, policy, discount, tolerance, sweeps, start, *numbers)
 
 
@@ -150,15 +151,17 @@ def _check_number(what: str, value: object, most: float) -> None:
         raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
 
 
-def model_of(product: AutomatonAugmentedMDP) -> TabularProduct:
-    """A product as arrays; its world must be finite."""
+def model_of(
+    product: AutomatonAugmentedMDP, *, counter_limit: int | None = None
+) -> TabularProduct:
+    """A product as arrays; its world must be finite. The limit is its own, unless one is given."""
     world = as_tabular(product)
     for label in world.labels:
         product.read_label(label)  # names that the product would refuse
     return TabularProduct.of(
         world,
         product.automaton,
-        counter_limit=product.counter_limit,
+        counter_limit=product.counter_limit if counter_limit is None else counter_limit,
         add_ground_reward=product.add_ground_reward,
     )
 

@@ -104,9 +104,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._careful = not ours or not automaton.is_constant or add_ground_reward
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
-        self._ended = True
         self._observation: Any = None
-        self._left = -1
+        self._left = 0  # how many steps are left: none before reset, below zero without a horizon
 
     @property
     def configuration(self) -> Configuration:
@@ -137,7 +136,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         observation, info = self.env.reset(seed=seed, options=options)
         self._node = node = self._node_of(self.automaton.start)
         self._observation = kept(observation)
-        self._left, self._ended = self.horizon or -1, False
+        self._left = self.horizon or -1
         told = _told(frozenset(), node.configuration, success=False)
         return self._show(kept(observation), node.part), {**info, **told}
 
@@ -153,10 +152,12 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
             >>> info["label"], info["counters"]
             (frozenset({'A'}), (1,))
         """
-        if self._ended:
+        left = self._left
+        if not left:
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
+        label, show = self.labelling, self._show  # faster to call than as attributes
         after, own, terminated, truncated, info = self.env.step(action)
-        events = self.labelling(self._observation, action, after)
+        events = label(self._observation, action, after)
         try:
             node, reward, function, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
@@ -169,14 +170,14 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
                 reward += float(own)
             after, self._observation = kept(after), kept(after)
         info = {**info, **told} if info else told.copy()
-        self._left -= 1
-        if not self._left:
-            truncated = True
-        if terminated:
-            info["ground_terminated"] = ended = True
-        if ended or truncated:
-            self._ended = True
-        return self._show(after, node.part), reward, ended, truncated, info
+        self._left = left - 1
+        if ended or terminated or truncated or left == 1:
+            self._left = 0
+            if left == 1:
+                truncated = True
+            if terminated:
+                info["ground_terminated"] = ended = True
+        return show(after, node.part), reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once
 

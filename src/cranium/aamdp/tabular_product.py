@@ -107,7 +107,7 @@ class _Builder:
         self.space = space
         self.rows = rows
         self.add_ground_reward = add_ground_reward
-        self.functions: dict[tuple[int, int, int, int], float] = {}
+        self.functions: dict[tuple[int, int], float] = {}
 
     def build(self) -> TabularProduct:
         world = self.world
@@ -168,9 +168,7 @@ class _Builder:
         tables = self.space.tables
         ended = world.terminated[outcome] | tables.terminal[after]
         target = np.where(ended, -1, self._keys(world.next_state[outcome], after))
-        reward = tables.reward[rows, here] + self._function_rewards(
-            rows, here, outcome, pairs, counts
-        )
+        reward = tables.reward[rows, here] + self._function_rewards(rows, here, outcome)
         if self.add_ground_reward:
             reward = reward + world.reward[outcome]
         return counts, target, world.probability[outcome], reward, tables.accepting[after]
@@ -187,27 +185,16 @@ class _Builder:
             raise self.space.problems[int(rows[refused[0]]), int(here[refused[0]])]
         return after.astype(np.int64)
 
-    def _function_rewards(
-        self, rows: Ints, here: Ints, outcome: Ints, pairs: Ints, counts: Ints
-    ) -> Floats | float:
+    def _function_rewards(self, rows: Ints, here: Ints, outcome: Ints) -> Floats | float:
         """What reward functions pay, for the observations of the states."""
         functions = self.space.tables.reward_function[rows, here]
         if (functions < 0).all():
             return 0.0
-        world = self.world
-        state, action = np.divmod(np.repeat(pairs, counts), world.num_actions)
         paid = np.zeros(len(rows))
         for i in np.flatnonzero(functions >= 0):
-            key = (
-                int(functions[i]),
-                int(state[i]),
-                int(action[i]),
-                int(world.next_state[outcome[i]]),
-            )
+            key = (int(functions[i]), int(outcome[i]))
             if key not in self.functions:
                 function = self.space.reward_functions[key[0]]
-                before = world.observations[world.observation[key[1]]]
-                after = world.observations[world.observation[key[3]]]
-                self.functions[key] = float(function(before, key[2] + world.first_action, after))
+                self.functions[key] = self.world.pay(function, key[1])
             paid[i] = self.functions[key]
         return paid

@@ -196,6 +196,21 @@ class GrowingSpace:
                 fix="make the space with it",
             ) from None
 
+    def add_label(self, label: AnyLabel) -> int:
+        """The row of a label; one that is new gets the next, with nothing known of it yet.
+
+        Example:
+            >>> import cranium
+            >>> space = GrowingSpace(cranium.library.load("anbcn"), [()])
+            >>> space.add_label("A"), space.step(1, space.start), len(space)
+            (1, 1, 2)
+        """
+        bits = self.automaton.alphabet.label(label)
+        if bits not in self.labels:
+            self.labels = (*self.labels, bits)
+            self._grow(self._next.shape[1])
+        return self.labels.index(bits)
+
     def decode(self, number: int) -> Configuration:
         """The configuration that a number stands for."""
         if not 0 <= number < len(self):
@@ -230,7 +245,7 @@ class GrowingSpace:
         over = configuration == OVERFLOW
         self._terminal[number] = over or self.automaton.is_terminal(configuration)
         self._accepting[number] = not over and self.automaton.is_accepting(configuration)
-        if self._terminal[number]:  # a terminal configuration is never left
+        if self._terminal[number]:
             self._next[:, number] = number
         return number
 
@@ -282,7 +297,6 @@ class GrowingSpace:
     def _grow(self, capacity: int) -> None:
         capacity = min(capacity, self.max_configurations)
         shape = (len(self.labels), capacity)
-        old = getattr(self, "_next", np.zeros((len(self.labels), 0), np.int32)).shape[1]
         fresh = (
             ("_next", np.full(shape, UNKNOWN, np.int32)),
             ("_reward", np.zeros(shape, np.float64)),
@@ -291,9 +305,11 @@ class GrowingSpace:
             ("_accepting", np.zeros(capacity, np.bool_)),
         )
         for name, array in fresh:
-            if old:
-                array[..., :old] = getattr(self, name)
+            if (old := getattr(self, name, None)) is not None:
+                array[tuple(slice(size) for size in old.shape)] = old
             setattr(self, name, array)
+        over = np.flatnonzero(self._terminal)  # a terminal configuration is never left
+        self._next[:, over] = over
 
     _next: NDArray[np.int32]
     _reward: NDArray[np.float64]

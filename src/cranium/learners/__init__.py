@@ -1,15 +1,31 @@
 """Learners: agents that can see inside the reward."""
 
-from cranium.learners.config import Schedule, TabularConfig, Visits
-from cranium.learners.shaping import machine_potentials
-from cranium.learners.tabular import Evaluation, TrainingResult, train
+from cranium.learners.config import (
+    LEARNERS,
+    LearnerConfig,
+    OptionsConfig,
+    PlannerConfig,
+    Schedule,
+    TabularConfig,
+    Visits,
+)
+from cranium.learners.evaluation import Evaluation, evaluate
+from cranium.learners.policy import Policy
+from cranium.learners.shaping import machine_values
+from cranium.learners.training import TrainingResult, train
 
 __all__ = [
+    "LEARNERS",
     "Evaluation",
+    "LearnerConfig",
+    "OptionsConfig",
+    "PlannerConfig",
+    "Policy",
     "Schedule",
     "TabularConfig",
     "TrainingResult",
     "Visits",
-    "machine_potentials",
+    "evaluate",
+    "machine_values",
     "train",
 ]

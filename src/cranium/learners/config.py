@@ -1,18 +1,30 @@
-"""What a tabular learner is told: rates, exploration, discount, and what it imagines.
+"""What a learner is told: rates, exploration, discount, and what it imagines.
 
 Configs are frozen: what a result was made with can be read off it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, ClassVar, Literal
 
-from cranium.errors import InvalidArgumentError, shorten
+from cranium.errors import InvalidArgumentError, UnknownNameError, check_count, shorten
 
-__all__ = ["Configurations", "Schedule", "TabularConfig", "Visits"]
+__all__ = [
+    "LEARNERS",
+    "Configurations",
+    "LearnerConfig",
+    "OptionsConfig",
+    "PlannerConfig",
+    "Schedule",
+    "TabularConfig",
+    "Visits",
+    "choose_config",
+]
 
 Configurations = Literal["current", "seen", "reachable"]
+Shaping = bool | Literal["published"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,9 @@ class Schedule:
     first: float
     last: float
     over: int
+
+    def __post_init__(self) -> None:
+        check_count("the samples that a schedule takes", self.over)
 
     def at(self, sample: int) -> float:
         """The number at a sample."""
@@ -47,8 +62,47 @@ class Visits:
     power: float = 1.0
 
 
+def check_number(name: str, value: object) -> float:
+    """Accept a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
+        raise InvalidArgumentError(f"{name} is a number, not {shorten(value)}")
+    return float(value)
+
+
+def _check_share(name: str, value: object) -> None:
+    ends = (value.first, value.last) if isinstance(value, Schedule) else (value,)
+    for number in ends:
+        if isinstance(number, Visits):
+            check_number("the power of Visits", number.power)
+        elif isinstance(number, bool) or not isinstance(number, int | float):
+            raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(number)}")
+        elif not 0 <= number <= 1:
+            raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(number)}")
+
+
 @dataclass(frozen=True)
-class TabularConfig:
+class LearnerConfig:
+    """What all learners are told.
+
+    Attributes:
+        discount: γ.
+
+    Example:
+        >>> LearnerConfig().discount
+        0.99
+    """
+
+    discount: float = 0.99
+
+    _shares: ClassVar[tuple[str, ...]] = ("discount",)
+
+    def __post_init__(self) -> None:
+        for name in self._shares:
+            _check_share(name, getattr(self, name))
+
+
+@dataclass(frozen=True)
+class TabularConfig(LearnerConfig):
     """The settings of Q-learning on the product, with or without imagined experience.
 
     Attributes:
@@ -56,12 +110,13 @@ class TabularConfig:
             one only (Q-learning, Algorithm 2), those whose counters were ``"seen"`` (CQL as in the
             paper, Algorithm 1), or all that are ``"reachable"``.
         learning_rate: α: a number, a schedule over the samples, or 1 / visits.
-        discount: γ.
         exploration: ε of ε-greedy: a number or a schedule over the samples.
         initial_value: What every Q value is at first. Above what can be earned it makes the learner
             try everything. Left out it is 0.5, hopeful without being patient; with shaping it is 0,
             because a potential is the same as a hope of its size.
-        shaping: Whether potentials are added that are worked out on the machine alone.
+        shaping: Whether potentials are added that are worked out on the machine alone: Φ = V.
+            ``"published"`` is the variant of the reward-machine literature, Φ = −V, for reward
+            machines.
         shaping_discount: The discount with which they are worked out.
 
     Example:
@@ -74,31 +129,144 @@ class TabularConfig:
 
     configurations: Configurations = "reachable"
     learning_rate: float | Schedule | Visits = 0.5
-    discount: float = 0.99
     exploration: float | Schedule = 0.05
     initial_value: float | None = None
-    shaping: bool = False
+    shaping: Shaping = False
     shaping_discount: float = 0.9
 
+    _shares = ("discount", "learning_rate", "exploration", "shaping_discount")
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.initial_value is None:
-            object.__setattr__(self, "initial_value", 0.0 if self.shaping else 0.5)
+            object.__setattr__(self, "initial_value", 0.0 if self.shaping is True else 0.5)
+        check_number("initial_value", self.initial_value)
+        if self.shaping_discount == 1:
+            raise InvalidArgumentError("shaping_discount is below 1, not 1")
         if self.configurations not in ("current", "seen", "reachable"):
             raise InvalidArgumentError(
                 f"configurations are current, seen or reachable, not {shorten(self.configurations)}"
             )
-        for name in ("learning_rate", "exploration"):
-            value = getattr(self, name)
-            ends = (value.first, value.last) if isinstance(value, Schedule) else (value,)
-            for number in ends:
-                if not isinstance(number, Visits):
-                    _check_share(name, number)
-        for name in ("discount", "shaping_discount"):
-            _check_share(name, getattr(self, name))
+        if self.shaping not in (True, False, "published"):
+            raise InvalidArgumentError(
+                f'shaping is True, False or "published", not {shorten(self.shaping)}'
+            )
         if isinstance(self.exploration, Visits):
             raise InvalidArgumentError("exploration is a number or a schedule, not Visits")
 
 
-def _check_share(name: str, value: object) -> None:
-    if not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(value)}")
+@dataclass(frozen=True)
+class OptionsConfig(LearnerConfig):
+    """The settings of hierarchical options (HRM): a policy over options, and one for each.
+
+    Attributes:
+        learning_rate: α, of both levels.
+        exploration: ε of ε-greedy, of both levels.
+        initial_value: What every value is at first.
+
+    Example:
+        >>> OptionsConfig(exploration=0.2).learning_rate
+        0.5
+    """
+
+    learning_rate: float = 0.5
+    exploration: float = 0.1
+    initial_value: float = 1.0
+
+    _shares = ("discount", "learning_rate", "exploration")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("initial_value", self.initial_value)
+
+
+@dataclass(frozen=True)
+class PlannerConfig(LearnerConfig):
+    """The settings of the model-based learner.
+
+    Attributes:
+        generalise: Whether to guess, until contradicted, that actions do the same elsewhere, and
+            that what only events change matters only for events (for observations that are whole
+            numbers). Without it every action is tried everywhere, as R-max does.
+        patience: How many steps longer than hoped for the known way may be before guesses are
+            doubted, and everything untried is tried.
+        trials: How often a pair is tried, once the world has turned out to be random, before what
+            it led to is believed (the threshold of R-max).
+        tolerance: How exactly values are worked out.
+        highest_reward: What one step may pay at most, besides the constant rewards of the machine;
+            needed with reward functions and with the reward of the environment.
+
+    Example:
+        >>> PlannerConfig(trials=50).discount
+        0.99
+    """
+
+    generalise: bool = True
+    patience: int = 100
+    trials: int = 20
+    tolerance: float = 1e-6
+    highest_reward: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.discount == 1:
+            raise InvalidArgumentError("the planner needs a discount below 1, not 1")
+        check_count("patience", self.patience)
+        check_count("trials", self.trials)
+        if check_number("tolerance", self.tolerance) <= 0:
+            raise InvalidArgumentError(f"tolerance is above 0, not {self.tolerance}")
+        if self.highest_reward is not None:
+            check_number("highest_reward", self.highest_reward)
+
+
+LEARNERS: Mapping[str, LearnerConfig] = {
+    "ql": TabularConfig(configurations="current"),
+    "cql": TabularConfig(configurations="reachable"),
+    "crm": TabularConfig(configurations="reachable"),
+    "hrm": OptionsConfig(),
+    "planner": PlannerConfig(),
+}
+"""Learners by their ids, and their defaults: Q-learning on the product, CQL, CQL on a reward
+machine, options on a reward machine, model-based."""
+
+
+def choose_config(
+    learner: str, config: LearnerConfig | None, settings: Mapping[str, Any]
+) -> LearnerConfig:
+    """The config of a learner: its defaults or one that is given, with some settings changed.
+
+    Example:
+        >>> choose_config("cql", None, {"shaping": True}).initial_value
+        0.0
+        >>> choose_config("planner", None, {"epsilon": 1})
+        Traceback (most recent call last):
+        cranium.errors.UnknownNameError: no such setting of planner: 'epsilon'
+          fix: known: discount, generalise, patience, trials, tolerance, highest_reward
+    """
+    if learner not in LEARNERS:
+        raise UnknownNameError.of("learner", learner, LEARNERS)
+    default = LEARNERS[learner]
+    if config is not None and type(config) is not type(default):
+        raise InvalidArgumentError(
+            f"the config of {learner} is a {type(default).__name__}, not {shorten(config)}"
+        )
+    chosen = config or default
+    names = [field.name for field in fields(chosen)]
+    for name in settings:
+        if name not in names:
+            raise UnknownNameError.of(f"setting of {learner}", name, names)
+    if "shaping" in settings and "initial_value" not in settings and config is None:
+        settings = {**settings, "initial_value": None}  # it depends on the shaping
+    if learner == "ql":
+        settings = {**settings, "configurations": "current"}
+    return replace(chosen, **settings)
+
+
+def as_data(config: LearnerConfig) -> dict[str, Any]:
+    """A config for a file; schedules say what they are.
+
+    Example:
+        >>> as_data(LearnerConfig())
+        {'discount': 0.99}
+    """
+    return asdict(config)

@@ -2,41 +2,107 @@
 
 The value of a configuration, if every label could be read at will, says how near the task is to its
 end. Added as a potential (r + γΦ(x′) − Φ(x)) it guides the learner and leaves the optimal policy as
-it is.
+it is. The same value is the most that a learner may hope for.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.compiled.tables import AutomatonTables
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.outcomes import Outcomes
+from cranium.automata.reward import RewardFunction
+from cranium.automata.transition import Configuration
+from cranium.compiled.tables import OVERFLOW, limited, reachable
 
-__all__ = ["machine_potentials"]
+__all__ = ["machine_values"]
+
+MOST = 300
+"""About how many configurations of each machine state are looked at."""
+Floats = NDArray[np.float64]
 
 
-def machine_potentials(
-    tables: AutomatonTables, discount: float, *, tolerance: float = 1e-12
-) -> NDArray[np.float64]:
-    """Φ(x) = V(x): value iteration on the machine, where the best label is always read.
+def machine_values(
+    automaton: CountingRewardAutomaton,
+    configurations: Sequence[Configuration],
+    *,
+    discount: float,
+    counter_limit: int | None = None,
+    bonus: float = 0.0,
+    tolerance: float = 1e-12,
+) -> Floats:
+    """V(x): value iteration on the machine, where the best label is always read.
 
-    Terminal configurations have potential 0, as they must for the policy to stay optimal.
+    Terminal configurations have the value 0, as they must for the policy to stay optimal. Counters
+    are followed up to a limit (the one that is given, or 300, 17, 6 for one, two, three
+    counters, if that is less); a configuration beyond it has the value of the one at the limit.
+
+    Args:
+        automaton: The machine.
+        configurations: Whose values are wanted.
+        discount: With which discount.
+        counter_limit: The limit of the counters.
+        bonus: What every step may pay besides the constant rewards.
+        tolerance: How exactly.
 
     Example:
         >>> import cranium
-        >>> from cranium.compiled import ConfigurationSpace
         >>> machine = cranium.library.load("anbcn")
-        >>> space = ConfigurationSpace(machine, ["A", "B", "C"], counter_limit=1)
-        >>> dict(zip(map(str, space.configurations[:2]), machine_potentials(space.tables, 0.9)))
-        {'⟨counting, 0⟩': np.float64(0.81), '⟨counting, 1⟩': np.float64(0.9)}
+        >>> machine_values(machine, [machine.start, Configuration("counting", (1,))], discount=0.9)
+        array([0.81, 0.9 ])
     """
-    next_configuration = np.maximum(tables.next_configuration, 0)
-    allowed = tables.next_configuration >= 0
-    value = np.zeros(len(tables.terminal))
+    limit = int(MOST ** (1 / max(automaton.num_counters, 1)) + 1e-9)
+    limit = limit if counter_limit is None else min(limit, counter_limit)
+    known = reachable(automaton, limit)
+    numbers = {configuration: number for number, configuration in enumerate(known)}
+    edges: list[tuple[int, int, float]] = []
+    outcomes = Outcomes(automaton)
+    for number, configuration in enumerate(known):
+        if configuration == OVERFLOW or automaton.is_terminal(configuration):
+            continue
+        for outcome in outcomes.of(configuration):
+            if outcome.step is not None:
+                after = numbers[limited(outcome.step.configuration, limit)]
+                edges.append((number, after, _constant(outcome.step.reward) + bonus))
+    value = _iterate(len(known), edges, discount, tolerance)
+    best: dict[str, float] = {}
+    for configuration, found in zip(known, value, strict=True):
+        best[configuration.state] = max(best.get(configuration.state, -np.inf), float(found))
+
+    def look(configuration: Configuration) -> float:
+        if configuration == OVERFLOW or automaton.is_terminal(configuration):
+            return 0.0
+        at = Configuration(
+            configuration.state, tuple(min(count, limit) for count in configuration.counters)
+        )
+        if at in numbers:
+            return float(value[numbers[at]])
+        return best.get(configuration.state, 0.0)
+
+    return np.array([look(configuration) for configuration in configurations])
+
+
+def _constant(reward: Any) -> float:
+    return 0.0 if isinstance(reward, RewardFunction) else float(reward)
+
+
+def _iterate(
+    size: int, edges: list[tuple[int, int, float]], discount: float, tolerance: float
+) -> Floats:
+    value = np.zeros(size)
+    if not edges:
+        return value
+    sources, targets, rewards = (np.array(column) for column in zip(*edges, strict=True))
+    # The edges of a configuration stand together, in the order of the configurations.
+    first = np.flatnonzero(np.diff(sources, prepend=-1))
+    alive = sources[first]
     while True:
-        ahead = np.where(tables.terminal[next_configuration], 0.0, value[next_configuration])
-        gained = np.where(allowed, tables.reward + discount * ahead, -np.inf)
-        new = np.where(tables.terminal, 0.0, gained.max(axis=0))
-        if np.abs(new - value).max() <= tolerance:
-            return new
-        value = new
+        gained = np.maximum.reduceat(rewards + discount * value[targets], first)
+        change = np.abs(gained - value[alive]).max()
+        value[alive] = gained
+        if change <= tolerance:
+            return value

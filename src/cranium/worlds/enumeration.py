@@ -85,7 +85,7 @@ class _Enumeration:
     ) -> None:
         self.draft = Draft(env.action_space)
         if state_key is None and not isinstance(env.unwrapped, FiniteWorld):
-            _check_finite(env.observation_space)
+            check_finite(env.observation_space, "state_key=lambda env, observation: …")
         self.labelling = labelling
         self.key = state_key or default_key(env)
         self.repeats = repeats
@@ -166,9 +166,9 @@ class _Enumeration:
         return self.env
 
 
-def _check_finite(space: gym.Space[Any]) -> None:
+def check_finite(space: gym.Space[Any], fix: str) -> None:
+    """Refuse observations that are not finitely many."""
     if isinstance(space, gym.spaces.Box) and not np.issubdtype(space.dtype, np.integer):
         raise WorldError(
-            f"observations in {space} are not finitely many",
-            fix="say what tells states apart: state_key=lambda env, observation: …",
+            f"observations in {space} are not finitely many", fix=f"say what tells them apart: {fix}"
         )

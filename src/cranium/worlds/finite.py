@@ -60,7 +60,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         ...     def observe(self, state):
         ...         return np.array([state])
         >>> coin = Coin()
-        >>> coin.reset(seed=0)[0], coin.step(0)[0], coin.events
+        >>> coin.reset(seed=1)[0], coin.step(0)[0], coin.events
         (array([0]), array([1]), frozenset({'heads'}))
     """
 
@@ -97,6 +97,13 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
     def observe(self, state: Any) -> Observation:
         """What the agent sees of a state."""
 
+    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the task is asked for: names, and the options of ``reset`` that make the instance.
+
+        Empty if every start is one.
+        """
+        return {}
+
     # The environment
 
     def reset(
@@ -124,9 +131,13 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         return self.observe(self.state), 0.0, chosen.terminated, False, {}
 
     def _choose(self, probabilities: list[float]) -> int:
-        if len(probabilities) == 1:
-            return 0
-        return int(self.np_random.choice(len(probabilities), p=probabilities))
+        """Draw one, always with one random number: compiled loops draw the same from a seed."""
+        drawn, total = self.np_random.random(), 0.0
+        for index, probability in enumerate(probabilities[:-1]):
+            total += probability
+            if total > drawn:
+                return index
+        return len(probabilities) - 1
 
 
 def as_events(found: Any) -> Events:

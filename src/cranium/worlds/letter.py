@@ -161,6 +161,23 @@ class LetterEnv(FiniteWorld):
         states = [(cell, left) for cell in cells for left in product(*spans)]
         return [(1 / len(states), state) for state in states]
 
+    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """One for each way of drawing how often the letters are observed.
+
+        Example:
+            >>> list(LetterEnv.experiment((1, 3)).instances())
+            ['A once', 'A 2 times', 'A 3 times']
+        """
+        names = [spec.letter for spec in self.limited]
+        spans = [range(low, high + 1) for low, high in (_range(s.times) for s in self.limited)]
+        return {
+            ", ".join(_often(n, c) for n, c in zip(names, counts, strict=True)): {
+                "times": dict(zip(names, counts, strict=True))
+            }
+            for counts in product(*spans)
+            if names
+        }
+
     def outcomes(self, state: _State, action: int) -> Sequence[Outcome]:
         """Moves are certain; being on the cell of a letter uses up one observation."""
         cell, left = state
@@ -257,6 +274,10 @@ def _cell(where: Any) -> Cell | None:
     if not isinstance(where, tuple | list) or len(where) != 2:
         raise InvalidArgumentError(f"a cell is a row and a column, not {shorten(where)}")
     return where[0], where[1]
+
+
+def _often(letter: str, count: int) -> str:
+    return f"{letter} once" if count == 1 else f"{letter} {count} times"
 
 
 def _range(times: Any) -> tuple[int, int]:

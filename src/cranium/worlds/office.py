@@ -118,6 +118,20 @@ class OfficeWorld(FiniteWorld):
             )
         return [(1 / (high - low + 1), (self.start, mail)) for mail in range(low, high + 1)]
 
+    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """One for each amount of mail.
+
+        Example:
+            >>> list(OfficeWorld(mail=(1, 2)).instances())
+            ['1 item of mail', '2 items of mail']
+        """
+        if self.mail is None:
+            return {}
+        return {
+            f"{count} item{'s' if count > 1 else ''} of mail": {"mail": count}
+            for count in range(self.mail[0], self.mail[1] + 1)
+        }
+
     def outcomes(self, state: _State, action: int) -> Sequence[Outcome]:
         """Moves are certain; a visit to the mail room takes one item."""
         cell, mail = state

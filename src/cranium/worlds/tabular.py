@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import SpaceError, WorldError
+from cranium.errors import RewardError, SpaceError, WorldError, shorten
 from cranium.worlds.finite import Events, FiniteWorld, as_events
 from cranium.worlds.observations import hashable
 
@@ -73,6 +74,22 @@ class TabularWorld:
     def is_deterministic(self) -> bool:
         """Whether no action has several outcomes."""
         return bool((np.diff(self.first) <= 1).all())
+
+    def pay(self, function: Callable[[Any, Any, Any], float], outcome: int) -> float:
+        """What a reward function of (s, a, s′) pays for an outcome, by what is observed.
+
+        Example:
+            >>> from cranium.worlds import LetterEnv
+            >>> world = TabularWorld.of(LetterEnv.experiment(1))
+            >>> world.pay(lambda before, action, after: float(after[0] - before[0]), 0)
+            0.0
+        """
+        pair = int(np.searchsorted(self.first, outcome, side="right")) - 1
+        state, action = divmod(pair, self.num_actions)
+        before = self.observations[self.observation[state]]
+        after = self.observations[self.observation[self.next_state[outcome]]]
+        called = action + self.first_action
+        return finite_reward(function, before, called, after)
 
     @classmethod
     def of(cls, world: FiniteWorld, labelling: Labelling | None = None) -> TabularWorld:
@@ -206,14 +223,14 @@ class Draft:
             index += 1
 
     def pair(self, outcomes: Iterable[tuple[float, Hashable, Events, bool, float]]) -> None:
-        """Say what the next action leads to."""
-        joint: dict[tuple[int, int, bool, float], float] = {}
+        """Say what the next action leads to.
+
+        Outcomes that are the same stay apart: drawn in this order they are what the environment
+        draws from the same random numbers.
+        """
         for probability, state, events, terminated, reward in outcomes:
             label = self.labels.setdefault(events, len(self.labels))
-            key = (self.number(state), label, terminated, reward)
-            joint[key] = joint.get(key, 0.0) + probability
-        for (state_number, label, terminated, reward), probability in joint.items():
-            self.outcomes.append((state_number, probability, label, terminated, reward))
+            self.outcomes.append((self.number(state), probability, label, terminated, reward))
         self.first.append(len(self.outcomes))
 
     def finish(self, observe: Callable[[Any], Any]) -> TabularWorld:
@@ -247,6 +264,20 @@ class Draft:
             self.num_actions,
             self.first_action,
         )
+
+
+def finite_reward(
+    function: Callable[[Any, Any, Any], float], before: Any, action: Any, after: Any
+) -> float:
+    """What a reward function pays, which must be a finite number."""
+    paid = float(function(before, action, after))
+    if not math.isfinite(paid):
+        raise RewardError(
+            f"the reward function {getattr(function, 'name', function)!r} returned {paid} for "
+            f"s = {shorten(before)}, a = {action}, s′ = {shorten(after)}",
+            fix="a reward is a finite number",
+        )
+    return paid
 
 
 def default_key(env: gym.Env[Any, Any]) -> StateKey:

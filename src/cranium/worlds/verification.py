@@ -118,15 +118,12 @@ class Walk:
 
     def _known(self, row: int) -> dict[_Seen, float]:
         world = self.world
-        return {
-            (
-                world.states[world.next_state[o]],
-                world.labels[world.label[o]],
-                bool(world.terminated[o]),
-                float(world.reward[o]),
-            ): float(world.probability[o])
-            for o in range(world.first[row], world.first[row + 1])
-        }
+        known: dict[_Seen, float] = {}
+        for o in range(world.first[row], world.first[row + 1]):
+            state, events = world.states[world.next_state[o]], world.labels[world.label[o]]
+            outcome = (state, events, bool(world.terminated[o]), float(world.reward[o]))
+            known[outcome] = known.get(outcome, 0.0) + float(world.probability[o])
+        return known
 
     def _check_frequencies(self) -> None:
         starts = {n: float(self.world.initial[n]) for n in np.flatnonzero(self.world.initial)}

@@ -1,0 +1,90 @@
+"""The learners as objects, the same for both paths: compiled loops, and one call for each step."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.learners import kernels
+from cranium.learners.config import LearnerConfig, TabularConfig
+from cranium.learners.memory import RANDOMS, Memory
+
+__all__ = ["Brain", "QBrain"]
+
+
+class Brain(Protocol):
+    """What learns. Statuses below zero say what stopped it: see ``kernels``."""
+
+    memory: Memory
+    config: LearnerConfig
+
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
+        """Take so many samples in a finite world."""
+
+    def start(self, observation: int) -> int:
+        """Begin an episode of a live environment; the first action."""
+
+    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
+        """Learn from what that action led to; the next action, or a status."""
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room for observations, or for what the space has come to hold."""
+
+    def values(self) -> NDArray[np.float64]:
+        """Q, for the greedy policy. [O, X, A]"""
+
+
+class QBrain:
+    """Q-learning, CQL and CRM."""
+
+    def __init__(self, memory: Memory, config: TabularConfig, agent: np.random.Generator) -> None:
+        self.memory = memory
+        self.config = config
+        self.agent = agent
+        self.first = int(memory.space.start)
+        self.left = 0
+        memory.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
+
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
+        """Take so many samples in a finite world."""
+        return int(
+            kernels.run(world, self.memory.mind, steps, self.first, self.agent, nature, ends)
+        )
+
+    def start(self, observation: int) -> int:
+        """Begin an episode; the first action."""
+        self._draw()
+        memory = self.memory
+        arrays = (memory.ints, memory.floats, memory.position)
+        return int(kernels.start(*arrays, observation, self.first))
+
+    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
+        """Learn from what the action led to; the next action, or a status."""
+        self.left -= 1
+        if self.left == 0:
+            self._draw()
+        memory = self.memory
+        action: int = kernels.experience(
+            memory.ints, memory.floats, memory.position, after, row, terminated, over
+        )
+        return action
+
+    def _draw(self) -> None:
+        """Draw the random numbers of the next actions, two for each; those that are left first."""
+        position, randoms = self.memory.position, self.memory.mind.randoms
+        used = int(position[kernels.CURSOR])
+        rest = randoms[used:].copy()
+        randoms[: len(rest)] = rest
+        randoms[len(rest) :] = self.agent.random(RANDOMS - len(rest))
+        position[kernels.CURSOR] = 0
+        self.left = RANDOMS // 2
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room."""
+        self.memory.grow(observations)
+
+    def values(self) -> NDArray[np.float64]:
+        """Q. [O, X, A]"""
+        return self.memory.mind.q

@@ -1,0 +1,179 @@
+"""Training in any Gymnasium environment: it steps in Python, with one compiled call for each."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from cranium.aamdp.encoding import DictEncoding
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.learners import kernels
+from cranium.learners.brains import Brain
+from cranium.learners.evaluation import Evaluation, Instances, LiveExaminer
+from cranium.learners.policy import Policy
+from cranium.worlds.enumeration import check_finite
+from cranium.worlds.observations import hashable, kept
+from cranium.worlds.tabular import finite_reward
+
+__all__ = ["Discretise", "LiveRun", "examiner_for"]
+
+Discretise = Callable[[Any], Any]
+CHUNK = 1_000
+
+
+def examiner_for(
+    env: gym.Env[Any, Any],
+    evaluation_env: gym.Env[Any, Any] | None,
+    instances: Instances | None,
+    episodes: int,
+    seed: int,
+    discount: float,
+) -> LiveExaminer:
+    """Evaluates in an environment of its own, so that training does not notice."""
+    if evaluation_env is None:
+        try:
+            evaluation_env = copy.deepcopy(env)
+        except Exception as problem:  # whatever a foreign environment holds
+            raise InvalidArgumentError(
+                f"the environment cannot be copied for evaluation ({shorten(str(problem))})",
+                fix="give evaluation_env, a second one of its kind",
+            ) from None
+    return LiveExaminer(evaluation_env, instances, episodes, seed, discount)
+
+
+class LiveRun:
+    """One run in a live environment."""
+
+    path = "python"
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        product: AutomatonAugmentedMDP,
+        brain: Brain,
+        examiner: LiveExaminer,
+        seed: int,
+        discretise: Discretise | None,
+    ) -> None:
+        actions = env.action_space
+        if not isinstance(actions, gym.spaces.Discrete):
+            raise WorldError(f"a table needs discrete actions, not {actions}")
+        if discretise is None:
+            check_finite(product.env.observation_space, "discretise=lambda observation: …")
+        self.env = env
+        self.product = product
+        self.brain = brain
+        self.examiner = examiner
+        self.seed: int | None = seed
+        self.discretise = discretise
+        self.first_action = int(actions.start)
+        # The ground part of the usual observation is read directly, of others by decoding.
+        self.plain = isinstance(product.encoding, DictEncoding)
+        self.numbers: dict[Hashable, int] = {}
+        self.observations: list[Any] = []
+        self.rows: dict[frozenset[str], int] = {}
+        self.ends = np.zeros(4)
+        self.ground: Any = None
+        self.action = -1
+
+    def learn(self, steps: int) -> int:
+        """Take up to so many samples; a status."""
+        for _ in range(min(steps, CHUNK)):
+            if self.action < 0:
+                self._reset()
+            status = self._step()
+            if status < 0:
+                return status
+        return kernels.RUNNING
+
+    def _reset(self) -> None:
+        observation, _ = self.env.reset(seed=self.seed)
+        self.seed = None
+        self.ground = self._ground(observation)
+        self.action = self.brain.start(self._number(self.ground))
+
+    def _step(self) -> int:
+        called = self.action + self.first_action
+        observation, reward, terminated, truncated, info = self.env.step(called)
+        ground = self._ground(observation)
+        after = self._number(ground)
+        try:
+            row = self.rows[info["label"]]
+        except KeyError:
+            row = self._meet(info["label"])
+        if len(self.brain.memory.mind.extra) > 1 or self.product.add_ground_reward:
+            self._pay(called, ground, info)
+        over = terminated or truncated
+        ended = info["ground_terminated"]
+        status = self.brain.experience(after, row, ended, over)
+        while status == kernels.UNKNOWN:  # a configuration that was never met
+            memory = self.brain.memory
+            memory.space.step(row, int(memory.position[kernels.CONFIGURATION]))
+            self.brain.grow()
+            status = self.brain.experience(after, row, ended, over)
+        if status < 0:
+            return status
+        self.ends[3] += float(reward)
+        self.ground = ground
+        self.action = status
+        if over:
+            self.ends[:3] += (1, info["success"], info["overflow"])
+            self.action = -1
+        return kernels.RUNNING
+
+    def _ground(self, observation: Any) -> Any:
+        if self.plain:
+            return observation["ground"]
+        return self.product.encoding.decode(observation)[0]
+
+    def _number(self, ground: Any) -> int:
+        seen = ground if self.discretise is None else self.discretise(ground)
+        # Nearly every observation is an array; the rest takes the longer way.
+        key = seen.tobytes() if type(seen) is np.ndarray else hashable(seen)
+        number = self.numbers.get(key)
+        if number is None:
+            number = len(self.numbers)
+            if number == self.brain.memory.room:
+                self.brain.grow(2 * number)
+            self.numbers[key] = number
+            self.observations.append(kept(seen))
+        return number
+
+    def _meet(self, label: frozenset[str]) -> int:
+        """A label that was never met gets a row of the tables."""
+        row = self.brain.memory.space.add_label(label)
+        self.brain.grow()
+        self.rows[label] = row
+        return row
+
+    def _pay(self, action: int, ground: Any, info: dict[str, Any]) -> None:
+        extra = self.brain.memory.mind.extra
+        extra[0] = info.get("ground_reward", 0.0)
+        for number, function in enumerate(self.brain.memory.space.reward_functions):
+            extra[1 + number] = finite_reward(function, self.ground, action, ground)
+
+    def problem(self, status: int) -> Exception | None:  # noqa: ARG002
+        """The product raises the machine's errors itself."""
+        return None
+
+    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+        """Run some episodes with the greedy policy."""
+        policy = self.policy().with_unknown("random")
+        return self.examiner.examine(policy, optimum=optimum)
+
+    def policy(self) -> Policy:
+        """What was learned."""
+        space = self.brain.memory.space
+        return Policy(
+            self.brain.values()[: len(self.observations), : len(space)].copy(),
+            tuple(self.observations),
+            tuple(space.configurations),
+            self.product.automaton,
+            self.first_action,
+            discretise=self.discretise,
+        )

@@ -1,0 +1,174 @@
+"""What a learner holds in arrays: the tables of the machine and the values, which may grow.
+
+The compiled functions see it as a :class:`~cranium.learners.kernels.Mind`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.compiled.tables import OVERFLOW, GrowingSpace, reachable
+from cranium.errors import SpaceError
+from cranium.learners import kernels
+from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, Visits
+from cranium.learners.shaping import machine_values
+
+__all__ = ["Memory", "open_space"]
+
+IMAGINED = 2_000
+"""How many configurations are imagined, at most, when nobody gave a limit for the counters."""
+RANDOMS = 1024
+
+
+def open_space(
+    automaton: CountingRewardAutomaton, counter_limit: int | None, most: int | None = None
+) -> GrowingSpace:
+    """All configurations that a machine can reach, for labels that are still to be met.
+
+    If there are more than ``most`` of them, only the start: the others are added as they are met.
+    """
+    space = GrowingSpace(automaton, [()], counter_limit=counter_limit)
+    if counter_limit is not None:
+        try:
+            most = most or space.max_configurations
+            for configuration in reachable(automaton, counter_limit, max_configurations=most):
+                space.encode(configuration)
+            space.encode(OVERFLOW)
+        except SpaceError:
+            if most == space.max_configurations:
+                raise
+    return space
+
+
+class Memory:
+    """The arrays of a learner.
+
+    Args:
+        space: The configurations.
+        config: Of Q-learning; other learners use the tables only.
+        num_actions: A.
+        horizon: After how many steps an episode is cut off.
+        observations: How many observations there is room for.
+    """
+
+    def __init__(
+        self,
+        space: GrowingSpace,
+        config: LearnerConfig,
+        num_actions: int,
+        horizon: int | None,
+        observations: int,
+    ) -> None:
+        self.space = space
+        self.config = config if isinstance(config, TabularConfig) else TabularConfig()
+        self.num_actions = num_actions
+        self.horizon = horizon or 2**31
+        self.position = np.zeros(16, np.int64)
+        self._counters: dict[tuple[int, ...], int] = {}
+        self._allocate(observations, len(space))
+        self.mind.settings[:] = (
+            ("current", "seen", "reachable").index(self.config.configurations),
+            config.discount,
+            self.horizon,
+        )
+        self.mind.rates[:] = (
+            *_rate(self.config.learning_rate),
+            *_schedule(self.config.exploration),
+        )
+        self.refresh()
+
+    def _allocate(self, observations: int, configurations: int) -> None:
+        self._look()
+        labels, extras = len(self.space.labels), 1 + len(self.space.reward_functions)
+        counted = isinstance(self.config.learning_rate, Visits)
+        sizes = (observations, configurations, self.num_actions, labels, extras, RANDOMS, counted)
+        self.position[kernels.SIZES : kernels.SIZES + len(sizes)] = sizes
+        values = observations * configurations * self.num_actions
+        table = labels * configurations
+        self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
+        more = 2 * configurations + extras + RANDOMS + 10
+        self.floats = np.zeros(values + table + more)
+        views = getattr(kernels.mind_of, "py_func", kernels.mind_of)
+        self.mind = views(self.ints, self.floats, self.position)
+        self.mind.q[:] = self.config.initial_value
+
+    @property
+    def room(self) -> int:
+        """For how many observations there is room."""
+        return int(self.mind.q.shape[0])
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room: for observations, or for what the space has come to hold."""
+        old = self.mind
+        width = old.q.shape[1]
+        if len(self.space) > width:
+            width = max(2 * width, len(self.space))
+        self._allocate(observations or self.room, width)
+        for name in ("q", "visits", "known", "randoms", "rates", "settings"):
+            before, now = getattr(old, name), getattr(self.mind, name)
+            now[tuple(slice(size) for size in before.shape)] = before
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Copy what the space knows into the tables."""
+        mind, space = self.mind, self.space
+        tables, count = space.tables, len(space)
+        mind.next_configuration[:] = kernels.UNKNOWN
+        mind.next_configuration[:, :count] = tables.next_configuration
+        mind.function[:, :count] = tables.reward_function
+        mind.reward[:, :count] = tables.reward
+        mind.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
+        mind.ending[:count] = np.where(tables.accepting, kernels.ACCEPTED, tables.terminal)
+        for x, configuration in enumerate(space.configurations):
+            if configuration == OVERFLOW:
+                mind.ending[x] = kernels.OVERFLOWED
+            number = self._counters.setdefault(configuration.counters, len(self._counters))
+            mind.counters[x] = number
+        alive = mind.ending[:count] == kernels.GOES_ON
+        if self.config.configurations == "seen":
+            alive &= mind.known[mind.counters[:count]] > 0
+        members = np.flatnonzero(alive)
+        if self.config.configurations == "current":
+            members = self.position[[kernels.CONFIGURATION]]
+        mind.members[: len(members)] = members
+        self.position[kernels.MEMBERS] = len(members)
+        if self.config.shaping:
+            mind.potential[:count] = self._potentials()
+
+    def _look(self) -> None:
+        """Work out every label in every configuration, as far as nothing new is met."""
+        missing = self.space.tables.next_configuration == kernels.UNKNOWN
+        for row, x in zip(*(found.tolist() for found in np.nonzero(missing)), strict=True):
+            self.space.look(row, x)
+
+    def _potentials(self) -> NDArray[np.float64]:
+        sign = -1.0 if self.config.shaping == "published" else 1.0
+        return sign * self.values_of_machine(self.config.shaping_discount)
+
+    def values_of_machine(self, discount: float, bonus: float = 0.0) -> Any:
+        """What each configuration would be worth if every label could be read at will."""
+        return machine_values(
+            self.space.automaton,
+            self.space.configurations,
+            discount=discount,
+            counter_limit=self.space.counter_limit,
+            bonus=bonus,
+        )
+
+
+def _rate(value: float | Schedule | Visits) -> tuple[float, float, float, float]:
+    if isinstance(value, Visits):
+        return float(kernels.VISITS), value.power, 0.0, 1.0
+    if isinstance(value, Schedule):
+        return float(kernels.LINEAR), value.first, value.last, float(value.over)
+    return float(kernels.CONSTANT), float(value), 0.0, 1.0
+
+
+def _schedule(value: float | Schedule) -> tuple[float, float, float]:
+    if isinstance(value, Schedule):
+        return value.first, value.last, float(value.over)
+    return float(value), float(value), 1.0

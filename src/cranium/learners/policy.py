@@ -1,0 +1,151 @@
+"""What was learned: values of actions, for observations and configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration, zero_test
+from cranium.errors import InvalidArgumentError, PolicyError, shorten
+from cranium.worlds.observations import hashable
+
+__all__ = ["Policy", "Unknown"]
+
+Unknown = Literal["error", "random", "nearest"]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """The greedy policy of what was learned: O observations, X configurations, A actions.
+
+    Attributes:
+        q: The values. [O, X, A]
+        observations: The observations of the ground environment. [O]
+        configurations: The configurations. [X]
+        automaton: The task.
+        first_action: What the environment calls action 0.
+        unknown: What to do about an observation or a configuration that is not among them:
+            ``"error"`` raises :class:`~cranium.errors.PolicyError`, ``"random"`` draws an action,
+            ``"nearest"`` takes the configuration of the same machine state with the nearest
+            counters, zero where they are zero (there is no nearest observation: that is an error).
+        discretise: What is done to an observation first.
+
+    Example:
+        >>> import cranium, gymnasium
+        >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> policy = cranium.train(env, "planner", steps=2000, until="solved").policy
+        >>> observation, info = env.reset(seed=0)
+        >>> policy(observation["ground"], Configuration(info["machine_state"], info["counters"]))
+        1
+    """
+
+    q: NDArray[np.float64] = field(repr=False)
+    observations: tuple[Any, ...] = field(repr=False)
+    configurations: tuple[Configuration, ...] = field(repr=False)
+    automaton: CountingRewardAutomaton
+    first_action: int = 0
+    unknown: Unknown = "error"
+    discretise: Callable[[Any], Any] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.unknown not in ("error", "random", "nearest"):
+            raise InvalidArgumentError(
+                f"unknown is error, random or nearest, not {shorten(self.unknown)}"
+            )
+        numbers = {hashable(seen): number for number, seen in enumerate(self.observations)}
+        object.__setattr__(self, "_numbers", numbers)
+        places = {x: number for number, x in enumerate(self.configurations)}
+        object.__setattr__(self, "_places", places)
+
+    _numbers: dict[Any, int] = field(init=False, repr=False)
+    _places: dict[Configuration, int] = field(init=False, repr=False)
+
+    def __call__(
+        self,
+        observation: Any,
+        configuration: Configuration,
+        rng: np.random.Generator | None = None,
+    ) -> int:
+        """The best action, the first if there are several; as the environment calls it.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> policy = Policy(np.array([[[0.0, 1.0]]]), (7,), (machine.start,), machine)
+            >>> policy(7, machine.start)
+            1
+        """
+        o, x = self.number(observation), self.place(configuration)
+        if o is None or x is None:
+            rng = rng or np.random.default_rng()
+            return int(rng.integers(self.q.shape[2])) + self.first_action
+        return int(np.argmax(self.q[o, x])) + self.first_action
+
+    def with_unknown(self, unknown: Unknown) -> Policy:
+        """The same policy, with another answer to what it never learned."""
+        return replace(self, unknown=unknown)
+
+    def number(self, observation: Any) -> int | None:
+        """The number of an observation; None if an action is to be drawn."""
+        seen = observation if self.discretise is None else self.discretise(observation)
+        number = self._numbers.get(hashable(seen))
+        if number is None and self.unknown != "random":
+            raise PolicyError(
+                f"the observation {shorten(observation)} was never met in training",
+                fix='train for longer, or take policy.with_unknown("random")',
+            )
+        return number
+
+    def place(self, configuration: Configuration) -> int | None:
+        """The number of a configuration; None if an action is to be drawn."""
+        place = self._places.get(configuration)
+        if place is not None or self.unknown == "random":
+            return place
+        if self.unknown == "nearest":
+            place = self._nearest(configuration)
+        if place is None:
+            raise PolicyError(
+                f"the configuration {configuration} is beyond what was learned",
+                fix="train with a greater counter_limit, or take "
+                'policy.with_unknown("nearest") or ("random")',
+            )
+        return place
+
+    def _nearest(self, configuration: Configuration) -> int | None:
+        zeros = zero_test(configuration.counters)
+        near = [
+            (sum(abs(a - b) for a, b in zip(x.counters, configuration.counters, strict=True)), n)
+            for x, n in self._places.items()
+            if x.state == configuration.state and zero_test(x.counters) == zeros
+        ]
+        return min(near)[1] if near else None
+
+    def actions(
+        self, observations: Sequence[Any], configurations: Sequence[Configuration], any_action: int
+    ) -> NDArray[np.int64]:
+        """The best actions for all of them, counted from 0. [O, X]
+
+        ``any_action`` stands where one is to be drawn, and ``any_action - 1`` where asking the
+        policy would be an error.
+        """
+        rows, columns = (
+            np.array([self._find(find, thing, any_action) for thing in things], np.int64)
+            for find, things in ((self.number, observations), (self.place, configurations))
+        )
+        best = np.argmax(self.q, axis=2) if self.q.size else np.zeros(self.q.shape[:2], np.int64)
+        found = best[np.maximum(rows, 0)[:, None], np.maximum(columns, 0)]
+        missing = np.minimum(rows[:, None], columns)
+        return np.where(missing < 0, missing, found)
+
+    @staticmethod
+    def _find(find: Any, thing: Any, any_action: int) -> int:
+        try:
+            number = find(thing)
+        except PolicyError:
+            return any_action - 1
+        return any_action if number is None else int(number)

@@ -1,0 +1,53 @@
+"""How training goes, on standard error."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+__all__ = ["Watch"]
+
+
+class Watch:
+    """A line with the samples, their speed, and what the greedy policy and the learner achieve."""
+
+    def __init__(self, wanted: bool, what: str, steps: int) -> None:
+        self.wanted = wanted
+        self.what = what
+        self.steps = steps
+        self.bar: Any = None
+
+    def __enter__(self) -> Self:
+        if self.wanted:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self.bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TextColumn("{task.completed:,} samples"),
+                TextColumn("{task.fields[speed]}"),
+                TextColumn("{task.fields[found]}"),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.bar.start()
+            self.task = self.bar.add_task(self.what, total=self.steps, speed="", found="")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def show(self, done: int, exploration: float, ends: Any, curve: list[tuple[float, ...]]) -> None:
+        """Say how far it has come."""
+        if self.bar is None:
+            return
+        speed = self.bar.tasks[self.task].speed
+        found = f"ε {exploration:.2f}"
+        if ends[0]:
+            found += f", {ends[1] / ends[0]:.0%} of the episodes"
+        if curve:
+            found += f", greedy {curve[-1][1]:.0%}, return {curve[-1][2]:.2f}"
+        shown = "" if speed is None else f"{speed:,.0f}/s"
+        self.bar.update(self.task, completed=done, speed=shown, found=found)

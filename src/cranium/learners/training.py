@@ -1,0 +1,340 @@
+"""Training: one call for every learner and every environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.aamdp.planning import find_product, model_of
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.tabular_product import TabularProduct
+from cranium.errors import (
+    CraniumError,
+    InvalidArgumentError,
+    RewardError,
+    RunError,
+    WorldError,
+    check_count,
+    shorten,
+)
+from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, choose_config
+from cranium.learners.evaluation import Evaluation, Instances, TabularExaminer
+from cranium.learners.policy import Policy
+from cranium.learners.progress import Watch
+
+__all__ = ["TrainingResult", "train"]
+
+Floats = NDArray[np.float64]
+Until = Literal["solved"] | Callable[[Evaluation], bool] | None
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What was learned, and how it went.
+
+    Attributes:
+        learner: The id of the learner.
+        config: Its settings.
+        seed: The seed.
+        path: ``"compiled"``: the world was made into arrays, and the whole loop compiled;
+            ``"python"``: the environment stepped in Python.
+        samples: How many samples were taken.
+        samples_to_solve: After how many the greedy policy first solved every instance, or None.
+        evaluation: The greedy policy at the end.
+        policy: What was learned.
+        curve: Samples, and the success, return and steps of the greedy policy then, averaged over
+            the instances. [T, 4]
+        episodes: How many episodes ended while training, with exploration.
+        successes: How many of them with success.
+        overflows: How many of them because a counter passed its limit.
+        interrupted: Whether Ctrl-C ended it.
+
+    Example:
+        >>> import cranium
+        >>> env = gym.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> result = cranium.train(env, "ql", steps=40_000, until="solved")
+        >>> result.samples == result.samples_to_solve < 40_000, result.path
+        (True, 'compiled')
+    """
+
+    learner: str
+    config: LearnerConfig
+    seed: int
+    path: str
+    samples: int
+    samples_to_solve: int | None
+    evaluation: Evaluation
+    policy: Policy = field(repr=False)
+    curve: Floats = field(repr=False)
+    episodes: int
+    successes: int
+    overflows: int
+    interrupted: bool
+
+    @property
+    def q(self) -> Floats:
+        """The values. [O, X, A]"""
+        return self.policy.q
+
+
+def train(
+    env: gym.Env[Any, Any],
+    learner: str = "cql",
+    *,
+    steps: int,
+    seed: int = 0,
+    until: Until = None,
+    gap: float | None = None,
+    config: LearnerConfig | None = None,
+    counter_limit: int | None = None,
+    path: Literal["auto", "compiled", "python"] = "auto",
+    evaluate_every: int | None = None,
+    instances: Instances | None = None,
+    evaluation_env: gym.Env[Any, Any] | None = None,
+    evaluation_episodes: int = 10,
+    discretise: Callable[[Any], Any] | None = None,
+    progress: bool = False,
+    **settings: Any,
+) -> TrainingResult:
+    """Learn a task.
+
+    A finite world is made into arrays, and the whole loop runs compiled; any other environment
+    steps in Python. The result says which, and is the same. Ctrl-C returns what was learned so far.
+
+    Args:
+        env: A product, perhaps with wrappers around it.
+        learner: ``"ql"``, ``"cql"``, ``"crm"``, ``"hrm"`` or ``"planner"``.
+        steps: How many samples to take.
+        seed: The same seed gives the same result, bit for bit.
+        until: When to stop earlier: ``"solved"``, or a function of the evaluation.
+        gap: How much less than the optimum a policy may earn and still be called solved.
+        config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
+        counter_limit: Up to which counter values configurations are imagined; beyond it an episode
+            overflows. Left out, the limit is the product's, and of the configurations those are
+            imagined that can happen in this world, or (in Python) as many as fit.
+        path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
+        evaluate_every: After how many samples the greedy policy is looked at; by default it is
+            looked at a hundred times.
+        instances: Which instances of the task are asked for: see :func:`cranium.evaluate`.
+        evaluation_env: Where to evaluate, if not in a copy (in Python).
+        evaluation_episodes: For how many episodes of each instance (in Python).
+        discretise: What to make of an observation, if they are not finitely many (in Python).
+        progress: Whether to show how it goes, on standard error.
+        **settings: Single settings of the learner, such as ``shaping=True``.
+
+    Example:
+        >>> import cranium
+        >>> env = gym.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> result = cranium.train(env, "cql", steps=30_000, seed=0)
+        >>> result.evaluation.solved, result.evaluation.lengths
+        (True, array([17.]))
+    """
+    check_count("steps", steps)
+    check_count("seed", seed, least=0)
+    every = check_count("evaluate_every", evaluate_every or max(steps // 100, 1))
+    if not (until is None or until == "solved" or callable(until)):
+        raise InvalidArgumentError(f'until is "solved" or a function, not {shorten(until)}')
+    if path not in ("auto", "compiled", "python"):
+        raise InvalidArgumentError(f"a path is auto, compiled or python, not {shorten(path)}")
+    chosen = choose_config(learner, config, settings)
+    product = find_product(env)
+    _check_machine(learner, chosen, product)
+    seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
+    agent = np.random.default_rng(seeds[0])
+    world_seed = int(seeds[1].generate_state(1)[0])
+    model = None
+    if path != "python":
+        model = _model(env, counter_limit, discretise, compiled=path == "compiled")
+    make = _Making(learner, chosen, product, counter_limit, agent)
+    if model is not None:
+        examiner = TabularExaminer(product, model, instances, chosen.discount)
+        run = make.tabular(model, examiner, world_seed)
+    else:
+        rest = (evaluation_env, instances, evaluation_episodes, world_seed)
+        run = make.live(env, rest, discretise, world_seed)
+    loop = _Loop(run, steps, every, until, gap)
+    with Watch(progress, f"{learner} on {product.automaton.name or 'the task'}", steps) as watch:
+        loop.go(watch)
+    return loop.result(learner, chosen, seed)
+
+
+def _model(
+    env: gym.Env[Any, Any],
+    counter_limit: int | None,
+    discretise: Any,
+    *,
+    compiled: bool,
+) -> TabularProduct | None:
+    """The product as arrays, or None if it cannot be made into arrays."""
+    try:
+        if discretise is not None:
+            raise InvalidArgumentError("only the path in Python discretises observations")
+        return model_of(find_product(env, transparent=True), counter_limit=counter_limit)
+    except (WorldError, InvalidArgumentError) as problem:
+        if compiled:
+            raise
+        if isinstance(problem, WorldError) or discretise is not None:
+            return None
+        raise
+
+
+def _check_machine(learner: str, config: LearnerConfig, product: AutomatonAugmentedMDP) -> None:
+    counters = product.automaton.counters
+    if learner in ("crm", "hrm") and counters:
+        raise InvalidArgumentError(
+            f"{learner} learns on reward machines, but this machine has counters",
+            fix="use cql, or the product with cranium.unroll(automaton, counter_limit=…)",
+        )
+    if isinstance(config, TabularConfig) and config.shaping == "published" and counters:
+        raise InvalidArgumentError(
+            "the published shaping is for reward machines, but this machine has counters",
+            fix="use shaping=True",
+        )
+
+
+class _Making:
+    """Makes a run: a memory, what learns in it, and where."""
+
+    def __init__(
+        self,
+        learner: str,
+        config: LearnerConfig,
+        product: AutomatonAugmentedMDP,
+        counter_limit: int | None,
+        agent: np.random.Generator,
+    ) -> None:
+        self.learner = learner
+        self.config = config
+        self.product = product
+        self.counter_limit = counter_limit
+        self.agent = agent
+
+    def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
+        from cranium.learners.memory import open_space
+        from cranium.learners.tabular import TabularRun
+
+        space = model.space
+        if self.counter_limit is not None:
+            space = open_space(self.product.automaton, self.counter_limit)
+            known = frozenset(self.product.automaton.propositions)
+            for label in model.world.labels:
+                space.add_label(label & known)
+        brain = self._brain(space, model.world.num_actions, len(model.world.observations))
+        return TabularRun(self.product, model, brain, examiner, seed)
+
+    def live(self, env: gym.Env[Any, Any], rest: Any, discretise: Any, seed: int) -> Any:
+        from cranium.learners.live import LiveRun, examiner_for
+        from cranium.learners.memory import IMAGINED, open_space
+
+        given = self.counter_limit is not None
+        limit = self.counter_limit if given else self.product.counter_limit
+        if given and limit != self.product.counter_limit:
+            raise InvalidArgumentError(
+                f"the product has the counter limit {self.product.counter_limit}, not {limit}",
+                fix=f"make it with cranium.product(…, counter_limit={limit})",
+            )
+        space = open_space(self.product.automaton, limit, None if given else IMAGINED)
+        actions = int(getattr(env.action_space, "n", 1))
+        brain = self._brain(space, actions, 64)
+        examiner = examiner_for(env, *rest, self.config.discount)
+        return LiveRun(env, self.product, brain, examiner, seed, discretise)
+
+    def _brain(self, space: Any, actions: int, observations: int) -> Any:
+        from cranium.learners.brains import QBrain
+        from cranium.learners.memory import Memory
+
+        memory = Memory(space, self.config, actions, self.product.horizon, observations)
+        if isinstance(self.config, TabularConfig):
+            return QBrain(memory, self.config, self.agent)
+        raise NotImplementedError(self.learner)
+
+
+class _Loop:
+    """Learns and evaluates by turns."""
+
+    def __init__(self, run: Any, steps: int, every: int, until: Until, gap: float | None) -> None:
+        self.run = run
+        self.steps = steps
+        self.every = every
+        self.until = until
+        self.gap = gap
+        self.curve: list[tuple[float, ...]] = []
+        self.solved_at: int | None = None
+        self.interrupted = False
+
+    @property
+    def done(self) -> int:
+        from cranium.learners.kernels import SAMPLES
+
+        return int(self.run.brain.memory.position[SAMPLES])
+
+    @property
+    def exploration(self) -> float:
+        config = self.run.brain.config
+        value = getattr(config, "exploration", 0.0)
+        return value.at(self.done) if isinstance(value, Schedule) else float(value)
+
+    def go(self, watch: Watch) -> None:
+        try:
+            while self.done < self.steps:
+                target = min((self.done // self.every + 1) * self.every, self.steps)
+                while self.done < target:
+                    self._learn(target - self.done)
+                    watch.show(self.done, self.exploration, self.run.ends, self.curve)
+                if self._look():
+                    return
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _learn(self, steps: int) -> None:
+        try:
+            status = self.run.learn(steps)
+        except (RunError, RewardError) as problem:
+            raise self._placed(problem) from None
+        if status < 0:
+            problem = self.run.problem(status) or RewardError(
+                "a value became infinite or NaN", fix="lower the rewards or the learning rate"
+            )
+            raise self._placed(problem)
+
+    def _placed(self, problem: CraniumError) -> CraniumError:
+        """The error, with the sample and the configuration."""
+        from cranium.learners.kernels import CONFIGURATION
+
+        memory = self.run.brain.memory
+        x = memory.space.decode(int(memory.position[CONFIGURATION]))
+        problem.message = f"after {self.done:,} samples, in {x}: {problem.message}"
+        problem.args = (problem.message,)
+        return problem
+
+    def _look(self) -> bool:
+        """Evaluate; whether to stop."""
+        found = self.run.evaluate(optimum=self.gap is not None)
+        means = (found.success.mean(), found.returns.mean(), found.lengths.mean())
+        self.curve.append((self.done, *means))
+        if self.solved_at is None and found.is_solved(self.gap):
+            self.solved_at = self.done
+        if self.until == "solved":
+            return self.solved_at is not None
+        return self.until is not None and bool(self.until(found))  # type: ignore[operator]
+
+    def result(self, learner: str, config: LearnerConfig, seed: int) -> TrainingResult:
+        run = self.run
+        return TrainingResult(
+            learner,
+            config,
+            seed,
+            run.path,
+            self.done,
+            self.solved_at,
+            run.evaluate(optimum=True),
+            run.policy(),
+            np.array(self.curve).reshape(-1, 4),
+            *(int(number) for number in run.ends[:3]),
+            interrupted=self.interrupted,
+        )
