@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 
 import gymnasium as gym
@@ -237,8 +236,7 @@ def test_observations_are_not_shared_between_steps():
     one, _ = env.reset(seed=0)
     other, _, _, _, info = env.step(0)
     other["ground"][:] = 99
-    with pytest.raises(ValueError, match="read-only"):
-        other["counters"][:] = 99
+    other["counters"][:] = 99
     other.clear()
     info.clear()
     again, _, _, _, told = env.step(0)
@@ -248,18 +246,13 @@ def test_observations_are_not_shared_between_steps():
     assert one["ground"].tolist()[:2] == [4, 4]
 
 
-def test_observations_can_be_stacked_and_copied():
-    def make():
-        return cranium.product(Line(), COUNT, moved, horizon=20)
-
-    many = gym.vector.SyncVectorEnv([make, make])
-    many.reset(seed=0)
-    seen = many.step(np.array([1, 0]))[0]
-    many.step(np.array([1, 1]))
-    assert seen["counters"].tolist() == [[1], [0]]
-    seen = copy.deepcopy(walk(make(), [1])[-1][0])
-    seen["counters"] += 1
-    assert seen["counters"].tolist() == [2]
+def test_counters_never_share_memory():
+    env = cranium.product(Line(), COUNT, moved)
+    arrays = [step[0]["counters"] for step in walk(env, [0] * 200)]  # more than are made at once
+    for number, array in enumerate(arrays):
+        array[:] = number
+    assert [int(array[0]) for array in arrays] == list(range(200))
+    assert env.step(1)[0]["counters"].tolist() == [1]
 
 
 def test_a_step_that_failed_is_not_counted():

@@ -32,8 +32,11 @@ class Brain(Protocol):
     def grow(self, observations: int | None = None) -> None:
         """Make room for observations, or for what the space has come to hold."""
 
-    def values(self) -> NDArray[np.float64]:
-        """Q, for the greedy policy. [O, X, A]"""
+    def met(self, number: int, observation: Any) -> None:
+        """An observation has got a number."""
+
+    def values(self, *, everything: bool = False) -> NDArray[np.float64]:
+        """Q: at least where the greedy policy goes, or everywhere. [O, X, A]"""
 
 
 class QBrain:
@@ -85,6 +88,9 @@ class QBrain:
         """Make room."""
         self.memory.grow(observations)
 
-    def values(self) -> NDArray[np.float64]:
+    def met(self, number: int, observation: Any) -> None:
+        """Numbers are all it needs."""
+
+    def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
         """Q. [O, X, A]"""
         return self.memory.mind.q

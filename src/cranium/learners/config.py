@@ -163,6 +163,8 @@ class OptionsConfig(LearnerConfig):
         learning_rate: α, of both levels.
         exploration: ε of ε-greedy, of both levels.
         initial_value: What every value is at first.
+        success_reward: What an option is paid for reaching its target, on its own level.
+        failure_reward: What it is paid for leaving its machine state for another one.
 
     Example:
         >>> OptionsConfig(exploration=0.2).learning_rate
@@ -172,12 +174,15 @@ class OptionsConfig(LearnerConfig):
     learning_rate: float = 0.5
     exploration: float = 0.1
     initial_value: float = 1.0
+    success_reward: float = 1.0
+    failure_reward: float = 0.0
 
     _shares = ("discount", "learning_rate", "exploration")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("initial_value", self.initial_value)
+        for name in ("initial_value", "success_reward", "failure_reward"):
+            check_number(name, getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
@@ -142,6 +143,7 @@ class LiveRun:
                 self.brain.grow(2 * number)
             self.numbers[key] = number
             self.observations.append(kept(seen))
+            self.brain.met(number, seen)
         return number
 
     def _meet(self, label: frozenset[str]) -> int:
@@ -163,14 +165,17 @@ class LiveRun:
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
-        policy = self.policy().with_unknown("random")
+        policy = self._policy(self.brain.values()).with_unknown("random")
         return self.examiner.examine(policy, optimum=optimum)
 
     def policy(self) -> Policy:
         """What was learned."""
+        return self._policy(self.brain.values(everything=True))
+
+    def _policy(self, values: NDArray[np.float64]) -> Policy:
         space = self.brain.memory.space
         return Policy(
-            self.brain.values()[: len(self.observations), : len(space)].copy(),
+            values[: len(self.observations), : len(space)].copy(),
             tuple(self.observations),
             tuple(space.configurations),
             self.product.automaton,

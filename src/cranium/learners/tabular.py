@@ -39,6 +39,8 @@ class TabularRun:
         self.brain = brain
         self.examiner = examiner
         self.world = _world(product, model, brain.memory)
+        for number, seen in enumerate(model.world.observations):
+            brain.met(number, seen)
         self.ends = np.zeros(4)
         # What a live environment draws after reset(seed=seed).
         self.nature = seeding.np_random(seed)[0]
@@ -71,7 +73,7 @@ class TabularRun:
         world = self.model.world
         space = self.brain.memory.space
         return Policy(
-            self.brain.values()[:, : len(space)].copy(),
+            self.brain.values(everything=True)[:, : len(space)].copy(),
             world.observations,
             tuple(space.configurations),
             self.product.automaton,

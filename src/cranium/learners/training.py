@@ -22,7 +22,14 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, choose_config
+from cranium.learners.config import (
+    LearnerConfig,
+    OptionsConfig,
+    PlannerConfig,
+    Schedule,
+    TabularConfig,
+    choose_config,
+)
 from cranium.learners.evaluation import Evaluation, Instances, TabularExaminer
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
@@ -150,7 +157,8 @@ def train(
     model = None
     if path != "python":
         model = _model(env, counter_limit, discretise, compiled=path == "compiled")
-    make = _Making(learner, chosen, product, counter_limit, agent)
+    seen = product.env.observation_space if discretise is None else None
+    make = _Making(learner, chosen, product, counter_limit, agent, seen)
     if model is not None:
         examiner = TabularExaminer(product, model, instances, chosen.discount)
         run = make.tabular(model, examiner, world_seed)
@@ -207,12 +215,14 @@ class _Making:
         product: AutomatonAugmentedMDP,
         counter_limit: int | None,
         agent: np.random.Generator,
+        seen: gym.Space[Any] | None,
     ) -> None:
         self.learner = learner
         self.config = config
         self.product = product
         self.counter_limit = counter_limit
         self.agent = agent
+        self.seen = seen
 
     def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
         from cranium.learners.memory import open_space
@@ -251,6 +261,16 @@ class _Making:
         memory = Memory(space, self.config, actions, self.product.horizon, observations)
         if isinstance(self.config, TabularConfig):
             return QBrain(memory, self.config, self.agent)
+        if isinstance(self.config, PlannerConfig):
+            from cranium.learners.planner import PlannerBrain
+
+            product = self.product
+            pays_more = product.add_ground_reward or not product.automaton.is_constant
+            return PlannerBrain(memory, self.config, self.agent, self.seen, pays_more)
+        if isinstance(self.config, OptionsConfig):
+            from cranium.learners.options import OptionsBrain
+
+            return OptionsBrain(memory, self.config, self.agent)
         raise NotImplementedError(self.learner)
 
 

@@ -1,0 +1,218 @@
+"""The model-based learner: the automaton is known, only the world has to be learned."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.learners import guess_kernels, kernels
+from cranium.learners import planner_kernels as planning
+from cranium.learners.config import PlannerConfig
+from cranium.learners.memory import Memory
+
+__all__ = ["Numbering", "PlannerBrain"]
+
+MAX_VECTORS = 100_000
+"""How many vectors an observation space may have for guesses to be made."""
+
+
+class Numbering:
+    """The vectors of an observation space as numbers, if they are whole numbers and not too many."""
+
+    def __init__(self, space: gym.Space[Any] | None) -> None:
+        self.low, self.sizes = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if isinstance(space, gym.spaces.Discrete):
+            self.low, self.sizes = np.array([space.start]), np.array([space.n])
+        elif isinstance(space, gym.spaces.MultiDiscrete):
+            self.low, self.sizes = np.ravel(space.start), np.ravel(space.nvec)
+        elif isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.integer):
+            self.low = np.ravel(space.low).astype(np.int64)
+            self.sizes = np.ravel(space.high).astype(np.int64) - self.low + 1
+        self.low, self.sizes = self.low.astype(np.int64), self.sizes.astype(np.int64)
+        self.total = math.prod(int(size) for size in self.sizes) if len(self.sizes) else 0
+
+    @property
+    def fits(self) -> bool:
+        """Whether it can be used."""
+        return 0 < self.total <= MAX_VECTORS
+
+    def code(self, observation: Any) -> int:
+        """The number of a vector."""
+        digits = np.ravel(observation).astype(np.int64) - self.low
+        if digits.shape != self.sizes.shape or (digits < 0).any() or (digits >= self.sizes).any():
+            raise WorldError(f"the observation {shorten(observation)} is not in its space")
+        return int(np.ravel_multi_index(tuple(digits), tuple(self.sizes)))
+
+
+class PlannerBrain:
+    """Learns a model, plans in the product, acts greedily and hopefully."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        config: PlannerConfig,
+        agent: np.random.Generator,
+        space: gym.Space[Any] | None,
+        pays_more: bool,
+    ) -> None:
+        if pays_more and config.highest_reward is None:
+            raise InvalidArgumentError(
+                "what was never tried must be hoped for, but the rewards are not all constants of "
+                "the machine",
+                fix="say what one step may pay besides them at most: highest_reward=…",
+            )
+        self.memory = memory
+        self.config = config
+        self.agent = agent
+        self.first = int(memory.space.start)
+        self.numbering = Numbering(space)
+        self.guessing = config.generalise and self.numbering.fits and not pays_more
+        self.codes = np.zeros(0, np.int32)
+        self.model: Any = None
+        self._allocate(slots=64, outcomes=4, splits=4)
+
+    # Room
+
+    def _allocate(self, slots: int, outcomes: int, splits: int) -> None:
+        """Make arrays of these sizes, with what was known before."""
+        _, width, actions = self.memory.mind.q.shape
+        total = self.numbering.total if self.guessing else self.memory.room
+        floor = self.config.discount**self.config.patience
+        numbers = np.zeros(7, np.int64)
+        numbers[planning.NEEDED], numbers[planning.GUESSING] = 1, self.guessing
+        slots = max(slots, 4 * outcomes)
+        kinds = np.int32
+        model = planning.Model(
+            np.full(total * actions, planning.NOTHING, kinds),
+            np.full((splits, width), planning.NOTHING, kinds),
+            *(np.zeros(slots, kinds) for _ in range(4)),
+            *(np.zeros((slots, outcomes), kinds) for _ in range(5)),
+            np.zeros((slots, outcomes, len(self.memory.mind.extra))),
+            np.zeros(width),
+            np.zeros(total, kinds),
+            self._guess(total if self.guessing else 0, actions),
+            numbers,
+            np.array([self.config.discount, self.config.tolerance, floor, self.config.trials]),
+        )
+        if self.model is not None:
+            _copy(self.model, model, skip=("guess", "settings", "hope"))
+            _copy(self.model.guess, model.guess)
+        bonus = max(self.config.highest_reward or 0.0, 0.0)
+        hope = self.memory.values_of_machine(self.config.discount, bonus)
+        model.hope[: len(hope)] = hope
+        model.numbers[planning.STALE] = 1
+        model.numbers[planning.CROWDED] = 0
+        labels = self.memory.space.labels
+        model.numbers[planning.EMPTY] = labels.index(0) if 0 in labels else -1
+        self.model = model
+        # One plan to act by, one to be judged by: how often somebody looks changes nothing.
+        self.plan, self.judging = (_plan(total, width, actions) for _ in range(2))
+
+    def _guess(self, total: int, actions: int) -> Any:
+        return guess_kernels.Guess(
+            self.numbering.sizes,
+            np.zeros(len(self.numbering.sizes), np.int32),
+            np.full(total * actions, guess_kernels.NOTHING, np.int32),
+            np.full(total, guess_kernels.NOTHING, np.int32),
+            np.full(actions, guess_kernels.NOTHING, np.int32),
+            np.zeros(actions, np.int64),
+        )
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room."""
+        self.memory.grow(observations)
+        slots, outcomes = self.model.after.shape
+        self._allocate(slots, outcomes, self.model.split.shape[0])
+
+    def _make_room(self) -> None:
+        """Make room for more experiences."""
+        slots, outcomes = self.model.after.shape
+        crowded = bool(self.model.numbers[planning.CROWDED])
+        splits = self.model.split.shape[0]
+        more = int(self.model.numbers[planning.SPLITS]) == splits
+        self._allocate(2 * slots, outcomes * (2 if crowded else 1), splits * (2 if more else 1))
+
+    def met(self, number: int, observation: Any) -> None:
+        """An observation has got a number."""
+        if number >= len(self.codes):
+            self.codes = np.resize(self.codes, max(2 * number, 64))
+        self.codes[number] = self.numbering.code(observation) if self.guessing else number
+
+    # Both paths
+
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
+        """Take so many samples in a finite world."""
+        position = self.memory.position
+        goal = int(position[kernels.SAMPLES]) + steps
+        while True:
+            left = goal - int(position[kernels.SAMPLES])
+            more = (self.codes, left, self.first, self.agent, nature, ends)
+            status = int(planning.run(world, self.memory.mind, self.model, self.plan, *more))
+            if status != planning.FULL:
+                return status
+            self._make_room()
+
+    def start(self, observation: int) -> int:
+        """Begin an episode; the first action."""
+        position = self.memory.position
+        position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
+        position[kernels.AGE] = 0
+        self.model.roots[self.codes[observation]] = 1
+        return self._act()
+
+    def _act(self) -> int:
+        while planning.is_full(self.model):
+            self._make_room()
+        position = self.memory.position
+        seen, x = self.codes[position[kernels.STATE]], int(position[kernels.CONFIGURATION])
+        arrays = (self.model, self.memory.mind, self.plan)
+        position[kernels.ACTION] = planning.act(*arrays, seen, x, self.agent.random())
+        return int(position[kernels.ACTION])
+
+    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
+        """Learn from what the action led to; the next action, or a status."""
+        position, mind = self.memory.position, self.memory.mind
+        x = int(position[kernels.CONFIGURATION])
+        then = int(mind.next_configuration[row, x])
+        if then < 0:
+            return then
+        seen, action = self.codes[position[kernels.STATE]], int(position[kernels.ACTION])
+        what = (self.codes[after], row, int(terminated), mind.extra, mind.q.shape[2])
+        planning.remember(self.model, self.plan, seen, action, x, *what)
+        if not np.isfinite(self.plan.value[seen, x]):
+            return kernels.NOT_FINITE
+        position[kernels.AGE] += 1
+        position[kernels.SAMPLES] += 1
+        position[kernels.STATE], position[kernels.CONFIGURATION] = after, then
+        return 0 if over else self._act()
+
+    def values(self, *, everything: bool = False) -> NDArray[np.float64]:
+        """Q by what is believed: where the greedy policy goes, or everywhere. [O, X, A]"""
+        mind = self.memory.mind
+        codes = self.codes[: mind.q.shape[0]]
+        planning.judge(self.model, mind, self.judging, codes, self.first, everything)
+        return mind.q
+
+
+def _plan(total: int, width: int, actions: int) -> Any:
+    return planning.Plan(
+        np.zeros((total, width)),
+        np.zeros((total, width), np.int32),
+        np.zeros(total * width, np.int64),
+        np.zeros(total, np.int32),
+        np.full(total * actions, planning.NOTHING, np.int32),
+        np.zeros(total * actions, np.int32),
+        np.zeros(2, np.int64),
+    )
+
+
+def _copy(old: Any, new: Any, skip: tuple[str, ...] = ()) -> None:
+    """Copy arrays into larger ones of the same kind."""
+    for name, before in old._asdict().items():
+        if name not in skip:
+            getattr(new, name)[tuple(slice(size) for size in before.shape)] = before
