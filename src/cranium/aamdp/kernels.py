@@ -100,14 +100,17 @@ def follow(
     horizon: int,
     discount: float,
 ) -> tuple[float, float, float, float]:
-    """The expected return, success, length and discounted return of a policy, up to the horizon."""
+    """The expected return, success, length and discounted return of a policy, up to the horizon.
+
+    It ends earlier where nothing that is discounted so much could still matter.
+    """
     pairs = policy.shape[0]
     actions = (first.shape[0] - 1) // pairs
     chance, after = initial.copy(), np.zeros(pairs)
     here, there = np.flatnonzero(initial), np.zeros(pairs, np.int64)
     total, won, length, value, weight = 0.0, 0.0, 0.0, 0.0, 1.0
     for _ in range(horizon):
-        if here.shape[0] == 0:
+        if here.shape[0] == 0 or weight < 1e-12:
             break
         found = 0
         for pair in here:

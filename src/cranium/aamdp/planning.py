@@ -138,8 +138,7 @@ def solve(
     policy = np.argmax(q, axis=1).astype(np.int64)
     if discount == 1:
         policy = soonest(*arrays[:3], q, 10 * small, horizon or HORIZON)
-    span = (horizon or HORIZON, float(discount))
-    found = follow(*arrays, model.success, policy, model.initial, *span)
+    found = follow(*arrays, model.success, policy, model.initial, horizon or HORIZON, 1.0)
     start = float(value @ model.initial)
     numbers = (float(number) for number in found[:3])
     return Solution(model, value, q, policy, discount, tolerance, sweeps, start, *numbers)
@@ -151,9 +150,7 @@ def _check_number(what: str, value: object, most: float) -> None:
         raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
 
 
-def model_of(
-    product: AutomatonAugmentedMDP, *, counter_limit: int | None = None
-) -> TabularProduct:
+def model_of(product: AutomatonAugmentedMDP, *, counter_limit: int | None = None) -> TabularProduct:
     """A product as arrays; its world must be finite. The limit is its own, unless one is given."""
     world = as_tabular(product)
     for label in world.labels:

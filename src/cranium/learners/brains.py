@@ -36,7 +36,7 @@ class Brain(Protocol):
         """An observation has got a number."""
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
-        """Q: at least where the greedy policy goes, or everywhere. [O, X, A]"""
+        """Q, at least where the greedy policy goes, or everywhere: [O, X, A]."""
 
 
 class QBrain:
@@ -92,5 +92,5 @@ class QBrain:
         """Numbers are all it needs."""
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
-        """Q. [O, X, A]"""
+        """Q everywhere: [O, X, A]."""
         return self.memory.mind.q

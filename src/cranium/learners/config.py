@@ -74,9 +74,9 @@ def _check_share(name: str, value: object) -> None:
     for number in ends:
         if isinstance(number, Visits):
             check_number("the power of Visits", number.power)
-        elif isinstance(number, bool) or not isinstance(number, int | float):
-            raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(number)}")
-        elif not 0 <= number <= 1:
+        elif (
+            isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1
+        ):
             raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(number)}")
 
 
@@ -172,8 +172,8 @@ class OptionsConfig(LearnerConfig):
     """
 
     learning_rate: float = 0.5
-    exploration: float = 0.1
-    initial_value: float = 1.0
+    exploration: float = 0.05
+    initial_value: float = 0.5
     success_reward: float = 1.0
     failure_reward: float = 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from cranium.errors import InvalidArgumentError, WorldError, check_count, shorte
 from cranium.learners.policy import Policy
 from cranium.worlds.finite import FiniteWorld
 
-__all__ = ["Evaluation", "Examiner", "LiveExaminer", "TabularExaminer", "evaluate"]
+__all__ = ["Evaluation", "Examiner", "LiveExaminer", "TabularExaminer", "evaluate", "examiner_for"]
 
 Instances = Mapping[str, Mapping[str, Any]]
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ class Evaluation:
         success: How likely the policy succeeds. [I]
         returns: Its expected return. [I]
         lengths: How many steps it takes. [I]
-        values: Its expected discounted return. [I]
+        values: Its expected discounted return, without a horizon where that is known. [I]
         exact: Whether these are the true numbers, or averages over episodes.
         optimum: The greatest discounted return that is possible, if it is known. [I]
 
@@ -55,7 +56,7 @@ class Evaluation:
 
     @property
     def gap(self) -> Floats | None:
-        """How much less than the optimum the policy earns. [I]"""
+        """How much less than the optimum the policy earns: [I]."""
         return None if self.optimum is None else self.optimum - self.values
 
     def is_solved(self, gap: float | None = None) -> bool:
@@ -167,9 +168,13 @@ class TabularExaminer(Examiner):
         if policy is not None and (chosen < ANY).any():
             self._ask(policy, chosen)
         safe = np.maximum(chosen, ANY)
-        span = (self.horizon, self.discount)
-        found = [follow(*arrays, safe, start, *span) for start in self.starts.values()]
-        returns, success, lengths, values = np.array(found).T
+        found = [follow(*arrays, safe, start, self.horizon, 1.0) for start in self.starts.values()]
+        returns, success, lengths, _ = np.array(found).T
+        # The optimum knows no horizon, so neither does what is compared with it.
+        span = (HORIZON, self.discount)
+        values = np.array(
+            [follow(*arrays, safe, start, *span)[3] for start in self.starts.values()]
+        )
         best = self._best() if optimum else None
         return Evaluation(
             tuple(self.starts), success, returns, lengths, values, exact=True, optimum=best
@@ -279,3 +284,23 @@ class LiveExaminer(Examiner):
             if terminated or truncated:
                 return total, float(info["success"]), float(length), value
         return total, 0.0, float(length), value
+
+
+def examiner_for(
+    env: gym.Env[Any, Any],
+    evaluation_env: gym.Env[Any, Any] | None,
+    instances: Instances | None,
+    episodes: int,
+    seed: int,
+    discount: float,
+) -> LiveExaminer:
+    """Evaluates in an environment of its own, so that training does not notice."""
+    if evaluation_env is None:
+        try:
+            evaluation_env = copy.deepcopy(env)
+        except Exception as problem:  # whatever a foreign environment holds
+            raise InvalidArgumentError(
+                f"the environment cannot be copied for evaluation ({shorten(str(problem))})",
+                fix="give evaluation_env, a second one of its kind",
+            ) from None
+    return LiveExaminer(evaluation_env, instances, episodes, seed, discount)

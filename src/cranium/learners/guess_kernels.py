@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 __all__ = ["Guess", "add", "guess", "regroup"]
 
+compiled = njit(cache=True, nogil=True, error_model="numpy")  # nothing is divided by zero
 NOTHING, CONTRADICTED = -1, -2
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
 class Guess(NamedTuple):
-    """What guesses are made from: D components, V vectors, A actions. A slot stands for its effect."""
+    """What guesses are made from: D components, V vectors, A actions; a slot is its effect."""
 
     sizes: Longs  # [D]; how many values each component has; the last one counts first
     moving: Ints  # [D]; whether it belongs to the place
@@ -34,7 +35,7 @@ class Guess(NamedTuple):
     votes: Longs  # [A]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _place(guess: Guess, code: int) -> int:
     """The code of a vector whose other components are zero."""
     place, stride = 0, 1
@@ -47,11 +48,11 @@ def _place(guess: Guess, code: int) -> int:
     return place
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _same(
     guess: Guess, before: int, after: int, other_before: int, other_after: int, moving: int
 ) -> bool:
-    """Whether two steps change the components alike: the moving ones (1), the rest (0), all (-1)."""
+    """Whether two steps change alike: the moving components (1), the rest (0), or all (-1)."""
     for d in range(guess.sizes.shape[0] - 1, -1, -1):
         size = guess.sizes[d]
         if moving < 0 or guess.moving[d] == moving:
@@ -63,7 +64,7 @@ def _same(
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shifted(guess: Guess, code: int, before: int, after: int, moving: int) -> int:
     """A vector after the change of another step, in some components; NOTHING outside the space."""
     found, stride = 0, 1
@@ -80,7 +81,20 @@ def _shifted(guess: Guess, code: int, before: int, after: int, moving: int) -> i
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def _finds_moving(guess: Guess, old: int, new: int) -> bool:
+    """Whether a step without events changes a component that was not taken for the place."""
+    found = False
+    for d in range(guess.sizes.shape[0] - 1, -1, -1):
+        size = guess.sizes[d]
+        if old % size != new % size and not guess.moving[d]:
+            guess.moving[d] = 1
+            found = True
+        old, new = old // size, new // size
+    return found
+
+
+@compiled
 def add(
     guess: Guess,
     before: Ints,
@@ -94,39 +108,27 @@ def add(
 ) -> bool:
     """Learn from the effect of a slot; whether a component has turned out to be moving."""
     old, new = before[slot], after[slot, 0]
-    if eventless:
-        changed = False
-        a, b = old, new
-        for d in range(guess.sizes.shape[0] - 1, -1, -1):
-            size = guess.sizes[d]
-            if a % size != b % size and not guess.moving[d]:
-                guess.moving[d] = 1
-                changed = True
-            a, b = a // size, b // size
-        if changed:
-            return True
+    if eventless and _finds_moving(guess, old, new):
+        return True
     place, coming = _place(guess, old), _place(guess, new)
-    key = place * actions + action[slot]
-    known = guess.at_place[key]
-    if known == NOTHING:
-        guess.at_place[key] = slot
-    elif known >= 0:
-        alike = row[known, 0] == row[slot, 0] and ended[known, 0] == ended[slot, 0]
-        if not (alike and _same(guess, old, new, before[known], after[known, 0], -1)):
-            guess.at_place[key] = CONTRADICTED
-    known = guess.coming[coming]
-    if known == NOTHING:
-        guess.coming[coming] = slot
-    elif known >= 0:
-        alike = row[known, 0] == row[slot, 0] and ended[known, 0] == ended[slot, 0]
-        if not (alike and _same(guess, old, new, before[known], after[known, 0], 0)):
-            guess.coming[coming] = CONTRADICTED
+    # What the action does here (all that changes), and what coming there does (the rest).
+    for table, key, part in (
+        (guess.at_place, place * actions + action[slot], -1),
+        (guess.coming, coming, 0),
+    ):
+        known = table[key]
+        if known == NOTHING:
+            table[key] = slot
+        elif known >= 0:
+            alike = row[known, 0] == row[slot, 0] and ended[known, 0] == ended[slot, 0]
+            if not (alike and _same(guess, old, new, before[known], after[known, 0], part)):
+                table[key] = CONTRADICTED
     if place != coming:
         _vote(guess, before, after, slot, action[slot])
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _vote(guess: Guess, before: Ints, after: Ints, slot: int, action: int) -> None:
     """Find the move that an action makes most often, by counting for and against one."""
     usual = guess.usual[action]
@@ -140,7 +142,7 @@ def _vote(guess: Guess, before: Ints, after: Ints, slot: int, action: int) -> No
         guess.usual[action], guess.votes[action] = slot, 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def regroup(
     guess: Guess,
     slots: Ints,
@@ -154,16 +156,15 @@ def regroup(
     actions: int,
 ) -> None:
     """Begin anew with other places: all that is known is looked at again, in its order."""
-    guess.at_place[:] = NOTHING
-    guess.coming[:] = NOTHING
-    guess.usual[:] = NOTHING
+    for array in (guess.at_place, guess.coming, guess.usual):
+        array.fill(NOTHING)
     for slot in range(before.shape[0]):
         pair = before[slot] * actions + action[slot]
         if outcomes[slot] == 1 and slots[pair] == slot:
             add(guess, before, action, after, row, ended, slot, row[slot, 0] == empty, actions)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def guess(guesses: Guess, after: Ints, before: Ints, pair: int, actions: int) -> tuple[int, int]:
     """Whose effect a pair that was never tried is guessed to have, and where it leads."""
     observation, action = pair // actions, pair % actions

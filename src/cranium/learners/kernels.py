@@ -135,7 +135,7 @@ def paid(mind: Mind, row: int, x: int, extra: Floats) -> float:
 def _aim(mind: Mind, x: int, after: int, row: int, terminated: bool, extra: Floats) -> float:
     """What Q is drawn to: terminations cut, truncations do not."""
     then = mind.next_configuration[row, x]
-    target = paid(mind, row, x, extra) - mind.potential[x]
+    target: float = paid(mind, row, x, extra) - mind.potential[x]
     if not terminated and mind.ending[then] == GOES_ON:
         best = mind.q[after, then, 0]
         for other in range(1, mind.q.shape[2]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -12,39 +11,19 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.errors import WorldError
 from cranium.learners import kernels
 from cranium.learners.brains import Brain
-from cranium.learners.evaluation import Evaluation, Instances, LiveExaminer
+from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.policy import Policy
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import hashable, kept
 from cranium.worlds.tabular import finite_reward
 
-__all__ = ["Discretise", "LiveRun", "examiner_for"]
+__all__ = ["Discretise", "LiveRun"]
 
 Discretise = Callable[[Any], Any]
 CHUNK = 1_000
-
-
-def examiner_for(
-    env: gym.Env[Any, Any],
-    evaluation_env: gym.Env[Any, Any] | None,
-    instances: Instances | None,
-    episodes: int,
-    seed: int,
-    discount: float,
-) -> LiveExaminer:
-    """Evaluates in an environment of its own, so that training does not notice."""
-    if evaluation_env is None:
-        try:
-            evaluation_env = copy.deepcopy(env)
-        except Exception as problem:  # whatever a foreign environment holds
-            raise InvalidArgumentError(
-                f"the environment cannot be copied for evaluation ({shorten(str(problem))})",
-                fix="give evaluation_env, a second one of its kind",
-            ) from None
-    return LiveExaminer(evaluation_env, instances, episodes, seed, discount)
 
 
 class LiveRun:

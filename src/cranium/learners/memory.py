@@ -5,8 +5,6 @@ The compiled functions see it as a :class:`~cranium.learners.kernels.Mind`.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +20,7 @@ __all__ = ["Memory", "open_space"]
 IMAGINED = 2_000
 """How many configurations are imagined, at most, when nobody gave a limit for the counters."""
 RANDOMS = 1024
+Floats = NDArray[np.float64]
 
 
 def open_space(
@@ -145,11 +144,11 @@ class Memory:
         for row, x in zip(*(found.tolist() for found in np.nonzero(missing)), strict=True):
             self.space.look(row, x)
 
-    def _potentials(self) -> NDArray[np.float64]:
+    def _potentials(self) -> Floats:
         sign = -1.0 if self.config.shaping == "published" else 1.0
         return sign * self.values_of_machine(self.config.shaping_discount)
 
-    def values_of_machine(self, discount: float, bonus: float = 0.0) -> Any:
+    def values_of_machine(self, discount: float, bonus: float = 0.0) -> Floats:
         """What each configuration would be worth if every label could be read at will."""
         return machine_values(
             self.space.automaton,

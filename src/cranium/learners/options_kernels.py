@@ -111,15 +111,15 @@ def learn(
 
 
 @njit(cache=True, nogil=True)
-def settle(options: Options, mind: Mind, after: int, then: int, terminated: bool) -> bool:
+def settle(options: Options, after: int, then: int, terminated: bool) -> bool:
     """The option ends here: learn what it was worth; whether that is finite.
 
-    A configuration without options is worth nothing.
+    A configuration without options is worth nothing: one that ends the episode, or is never left.
     """
     option, began = options.progress[OPTION], options.progress[BEGAN]
     first, last = options.first[then], options.first[then + 1]
     worth = options.sums[0]
-    if not terminated and mind.ending[then] == kernels.GOES_ON and first < last:
+    if not terminated and first < last:
         worth += options.sums[1] * options.high[after, first:last].max()
     options.high[began, option] += options.settings[RATE] * (worth - options.high[began, option])
     options.tried[began, option] = True
@@ -149,7 +149,7 @@ def experience(
     if options.progress[OPTION] >= 0:
         options.sums[0] += options.sums[1] * kernels.paid(mind, row, x, extra)
         options.sums[1] *= mind.settings[1]
-        if (over or then != x) and not settle(options, mind, after, then, terminated):
+        if (over or then != x) and not settle(options, after, then, terminated):
             return kernels.NOT_FINITE
     return kernels.RUNNING
 

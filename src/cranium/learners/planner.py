@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, WorldError, shorten
 from cranium.learners import guess_kernels, kernels
+from cranium.learners import model_kernels as knowing
 from cranium.learners import planner_kernels as planning
 from cranium.learners.config import PlannerConfig
 from cranium.learners.memory import Memory
@@ -22,7 +24,7 @@ MAX_VECTORS = 100_000
 
 
 class Numbering:
-    """The vectors of an observation space as numbers, if they are whole numbers and not too many."""
+    """Vectors of an observation space as numbers, if they are whole numbers and not too many."""
 
     def __init__(self, space: gym.Space[Any] | None) -> None:
         self.low, self.sizes = np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -73,7 +75,9 @@ class PlannerBrain:
         self.numbering = Numbering(space)
         self.guessing = config.generalise and self.numbering.fits and not pays_more
         self.codes = np.zeros(0, np.int32)
+        self.hope = np.zeros(0)
         self.model: Any = None
+        self.edges = 1024
         self._allocate(slots=64, outcomes=4, splits=4)
 
     # Room
@@ -83,35 +87,40 @@ class PlannerBrain:
         _, width, actions = self.memory.mind.q.shape
         total = self.numbering.total if self.guessing else self.memory.room
         floor = self.config.discount**self.config.patience
-        numbers = np.zeros(7, np.int64)
-        numbers[planning.NEEDED], numbers[planning.GUESSING] = 1, self.guessing
+        numbers = np.zeros(10, np.int64)
+        numbers[knowing.NEEDED], numbers[knowing.GUESSING] = 1, self.guessing
         slots = max(slots, 4 * outcomes)
         kinds = np.int32
-        model = planning.Model(
-            np.full(total * actions, planning.NOTHING, kinds),
-            np.full((splits, width), planning.NOTHING, kinds),
-            *(np.zeros(slots, kinds) for _ in range(4)),
-            *(np.zeros((slots, outcomes), kinds) for _ in range(5)),
-            np.zeros((slots, outcomes, len(self.memory.mind.extra))),
-            np.zeros(width),
-            np.zeros(total, kinds),
-            self._guess(total if self.guessing else 0, actions),
-            numbers,
-            np.array([self.config.discount, self.config.tolerance, floor, self.config.trials]),
+        single = ("tried", "outcomes", "before", "action")
+        several = ("after", "row", "ended", "times", "origin")
+        model = knowing.Model(
+            slot=np.full(total * actions, knowing.NOTHING, kinds),
+            split=np.full((splits, width), knowing.NOTHING, kinds),
+            **{name: np.zeros(slots, kinds) for name in single},
+            **{name: np.zeros((slots, outcomes), kinds) for name in several},
+            extra=np.zeros((slots, outcomes, len(self.memory.mind.extra))),
+            hope=np.zeros(width),
+            roots=np.zeros(total, kinds),
+            guess=self._guess(total if self.guessing else 0, actions),
+            numbers=numbers,
+            settings=np.array(
+                [self.config.discount, self.config.tolerance, floor, self.config.trials]
+            ),
         )
         if self.model is not None:
             _copy(self.model, model, skip=("guess", "settings", "hope"))
             _copy(self.model.guess, model.guess)
-        bonus = max(self.config.highest_reward or 0.0, 0.0)
-        hope = self.memory.values_of_machine(self.config.discount, bonus)
-        model.hope[: len(hope)] = hope
-        model.numbers[planning.STALE] = 1
-        model.numbers[planning.CROWDED] = 0
+        if len(self.hope) != len(self.memory.space):
+            bonus = max(self.config.highest_reward or 0.0, 0.0)
+            self.hope = self.memory.values_of_machine(self.config.discount, bonus)
+        model.hope[: len(self.hope)] = self.hope
+        model.numbers[knowing.STALE] = 1
+        model.numbers[knowing.CROWDED] = 0
         labels = self.memory.space.labels
-        model.numbers[planning.EMPTY] = labels.index(0) if 0 in labels else -1
+        model.numbers[knowing.EMPTY] = labels.index(0) if 0 in labels else -1
         self.model = model
         # One plan to act by, one to be judged by: how often somebody looks changes nothing.
-        self.plan, self.judging = (_plan(total, width, actions) for _ in range(2))
+        self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
 
     def _guess(self, total: int, actions: int) -> Any:
         return guess_kernels.Guess(
@@ -132,9 +141,9 @@ class PlannerBrain:
     def _make_room(self) -> None:
         """Make room for more experiences."""
         slots, outcomes = self.model.after.shape
-        crowded = bool(self.model.numbers[planning.CROWDED])
+        crowded = bool(self.model.numbers[knowing.CROWDED])
         splits = self.model.split.shape[0]
-        more = int(self.model.numbers[planning.SPLITS]) == splits
+        more = int(self.model.numbers[knowing.SPLITS]) == splits
         self._allocate(2 * slots, outcomes * (2 if crowded else 1), splits * (2 if more else 1))
 
     def met(self, number: int, observation: Any) -> None:
@@ -153,9 +162,41 @@ class PlannerBrain:
             left = goal - int(position[kernels.SAMPLES])
             more = (self.codes, left, self.first, self.agent, nature, ends)
             status = int(planning.run(world, self.memory.mind, self.model, self.plan, *more))
-            if status != planning.FULL:
+            if status == planning.FULL:
+                self._make_room()
+            elif status == planning.PLAN:
+                observation = world.observation[position[kernels.STATE]]
+                self._plan_from(int(self.codes[observation]))
+            else:
                 return status
-            self._make_room()
+
+    def _is_full(self) -> bool:
+        model = self.model
+        return bool(knowing.is_full(model.numbers, model.after, model.split))
+
+    def _plan_from(self, seen: int) -> None:
+        """Plan from where the learner is."""
+        position = self.memory.position
+        x = int(position[kernels.CONFIGURATION])
+        self._look_ahead("plan", lambda plan: planning.add_node(plan, seen, x))
+        self.model.numbers[knowing.STALE] = 0
+        begins = position[kernels.AGE] == 0 and not self.model.numbers[knowing.DOUBTING]
+        if begins and self.plan.value[0] <= 0 < self.model.hope[x]:
+            while not knowing.doubt(self.model):
+                self._make_room()
+            self._plan_from(seen)
+
+    def _look_ahead(self, name: str, add_roots: Callable[[Any], None]) -> None:
+        mind = self.memory.mind
+        tables = planning.Tables(mind.next_configuration, mind.reward, mind.function, mind.ending)
+        while True:
+            plan = getattr(self, name)
+            planning.begin_plan(plan)
+            add_roots(plan)
+            if planning.look_ahead(self.model, tables, plan):
+                return
+            self.edges *= 2
+            setattr(self, name, _resized(plan, self.edges))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
@@ -166,12 +207,15 @@ class PlannerBrain:
         return self._act()
 
     def _act(self) -> int:
-        while planning.is_full(self.model):
-            self._make_room()
         position = self.memory.position
-        seen, x = self.codes[position[kernels.STATE]], int(position[kernels.CONFIGURATION])
-        arrays = (self.model, self.memory.mind, self.plan)
-        position[kernels.ACTION] = planning.act(*arrays, seen, x, self.agent.random())
+        seen, x = int(self.codes[position[kernels.STATE]]), int(position[kernels.CONFIGURATION])
+        while self._is_full():
+            self._make_room()
+        plan = self.plan
+        if planning.needs_plan(self.model.numbers, plan.stamp, plan.counts, seen, x):
+            self._plan_from(seen)
+        pick = self.agent.random()
+        position[kernels.ACTION] = planning.act(self.model, self.plan, seen, x, pick)
         return int(position[kernels.ACTION])
 
     def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
@@ -184,7 +228,7 @@ class PlannerBrain:
         seen, action = self.codes[position[kernels.STATE]], int(position[kernels.ACTION])
         what = (self.codes[after], row, int(terminated), mind.extra, mind.q.shape[2])
         planning.remember(self.model, self.plan, seen, action, x, *what)
-        if not np.isfinite(self.plan.value[seen, x]):
+        if not np.isfinite(self.plan.value[self.plan.number[seen, x]]):
             return kernels.NOT_FINITE
         position[kernels.AGE] += 1
         position[kernels.SAMPLES] += 1
@@ -192,23 +236,39 @@ class PlannerBrain:
         return 0 if over else self._act()
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
-        """Q by what is believed: where the greedy policy goes, or everywhere. [O, X, A]"""
+        """Q by what is believed, where the greedy policy goes or everywhere: [O, X, A]."""
         mind = self.memory.mind
         codes = self.codes[: mind.q.shape[0]]
-        planning.judge(self.model, mind, self.judging, codes, self.first, everything)
+        roots = (mind.ending, self.model.roots)
+        self._look_ahead(
+            "judging",
+            lambda plan: planning.add_roots(*roots, plan, codes, self.first, everything),
+        )
+        planning.write_values(mind.q, self.judging, codes, self.config.discount)
         return mind.q
 
 
-def _plan(total: int, width: int, actions: int) -> Any:
+def _plan(total: int, width: int, actions: int, edges: int) -> Any:
+    nodes = total * width
     return planning.Plan(
-        np.zeros((total, width)),
         np.zeros((total, width), np.int32),
-        np.zeros(total * width, np.int64),
-        np.zeros(total, np.int32),
-        np.full(total * actions, planning.NOTHING, np.int32),
+        np.zeros((total, width), np.int32),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes),
+        np.zeros((nodes, actions)),
+        np.zeros((nodes, actions)),
+        np.zeros(nodes * actions + 1, np.int64),
+        np.zeros(edges, np.int32),
+        np.zeros(edges),
+        np.full(total * actions, knowing.NOTHING, np.int32),
         np.zeros(total * actions, np.int32),
-        np.zeros(2, np.int64),
+        np.zeros(total, np.int32),
+        np.zeros(3, np.int64),
     )
+
+
+def _resized(plan: Any, edges: int) -> Any:
+    return plan._replace(target=np.zeros(edges, np.int32), share=np.zeros(edges))
 
 
 def _copy(old: Any, new: Any, skip: tuple[str, ...] = ()) -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cranium.learners import guess_kernels as guesses
+from cranium.learners.guess_kernels import compiled
 from cranium.learners.kernels import (
     AGE,
     CONFIGURATION,
@@ -27,265 +27,240 @@ from cranium.learners.kernels import (
     World,
     draw,
     go_on,
-    paid,
+)
+from cranium.learners.model_kernels import (
+    DOUBTING,
+    EMPTY,
+    GUESSING,
+    NEEDED,
+    NOTHING,
+    STALE,
+    Model,
+    count,
+    generalise,
+    is_full,
+    is_hidden,
+    is_known,
+    new_slot,
+    record,
+    slot_of,
+    split,
 )
 
 __all__ = ["Model", "Plan", "act", "look_ahead", "remember", "run"]
 
 FULL = -4
 """There is no room for what may be met next: the arrays have to grow."""
-NOTHING = -1
-NEEDED, SLOTS, SPLITS, STALE, CROWDED, GUESSING, EMPTY = range(7)
-"""In ``numbers``: trials before a pair is believed, slots and splits in use, whether the plan is
-out of date, whether an outcome found no room, whether to guess, the row of the empty label."""
+PLAN = -5
+"""There is no plan for where the learner is: one has to be made. (Not from inside the loop: a
+compiled function contains all that it calls, and would take long to compile.)"""
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class Model(NamedTuple):
-    """What was learned of the world: O observations, A actions, S slots of B outcomes each.
+class Tables(NamedTuple):
+    """Of a mind, what a plan needs."""
 
-    A pair of an observation and an action has a slot once it was tried; one whose label depends on
-    something hidden has a slot for each configuration.
-    """
-
-    slot: Ints  # [O·A]; NOTHING, a slot, or -2 - r for the split r
-    split: Ints  # [R, X]; the slot of a pair in a configuration, or NOTHING
-    tried: Ints  # [S]
-    outcomes: Ints  # [S]; how many different ones there were
-    before: Ints  # [S]; the observation
-    action: Ints  # [S]
-    after: Ints  # [S, B]
-    row: Ints  # [S, B]
-    ended: Ints  # [S, B]
-    times: Ints  # [S, B]
-    origin: Ints  # [S, B]; the configuration in which it was first seen
-    extra: Floats  # [S, B, 1 + F]
-    hope: Floats  # [X]; what a configuration may be worth at most
-    roots: Ints  # [O]; where episodes have begun
-    guess: guesses.Guess
-    numbers: Longs  # [7]
-    settings: Floats  # [4]; discount, tolerance, the floor of guesses, trials in a random world
+    next_configuration: Ints  # [L, X]
+    reward: Floats  # [L, X]
+    function: Ints  # [L, X]
+    ending: Ints  # [X]
 
 
 class Plan(NamedTuple):
-    """Values of the nodes ⟨o, x⟩ that were looked at: O observations, X configurations."""
+    """The nodes ⟨o, x⟩ that can be reached from here, and what is believed of them: N nodes.
 
-    value: Floats  # [O, X]
-    stamp: Ints  # [O, X]; the plan that looked at a node last
-    nodes: Longs  # [O·X]; those of this plan
-    guess_stamp: Ints  # [O]
+    The value of an action is what it gains at once and the discounted values of the nodes that it
+    leads to, but at least its floor.
+    """
+
+    number: Ints  # [O, X]; the number of a node, if its stamp is that of this plan
+    stamp: Ints  # [O, X]
+    nodes: Longs  # [N]; which node it is: o·X + x
+    value: Floats  # [N]
+    gain: Floats  # [N, A]
+    floor: Floats  # [N, A]
+    first: Longs  # [N·A + 1]; where the edges of a node and an action begin
+    target: Ints  # [E]
+    share: Floats  # [E]
     guess_after: Ints  # [O·A]; where a pair is guessed to lead, or NOTHING
     guess_slot: Ints  # [O·A]; by the outcome of which slot
-    counts: Longs  # [2]; which plan this is, how many nodes it has
+    guess_stamp: Ints  # [O]
+    counts: Longs  # [3]; which plan this is, how many nodes and edges it has
 
 
-@njit(cache=True, nogil=True)
-def slot_of(model: Model, pair: int, x: int) -> int:
-    """The slot of a pair in a configuration, or NOTHING."""
-    found: int = model.slot[pair]
-    return model.split[-2 - found, x] if found < NOTHING else found
-
-
-@njit(cache=True, nogil=True)
-def _outcome(
-    model: Model, mind: Mind, plan: Plan, slot: int, b: int, after: int, x: int
-) -> float:
-    row = model.row[slot, b]
-    then = mind.next_configuration[row, x]
-    if then < 0:
-        return 0.0  # the machine refuses it, or it leads to what was never met
-    gained = paid(mind, row, x, model.extra[slot, b])
-    if not model.ended[slot, b] and mind.ending[then] == GOES_ON:
-        gained += model.settings[0] * plan.value[after, then]
-    return gained
-
-
-@njit(cache=True, nogil=True)
-def action_value(model: Model, mind: Mind, plan: Plan, pair: int, x: int) -> float:
-    """Q of a pair in a configuration, by what is known, else guessed, else hoped for."""
-    slot = slot_of(model, pair, x)
-    if slot >= 0 and model.tried[slot] >= model.numbers[NEEDED]:
-        total = 0.0
-        for b in range(model.outcomes[slot]):
-            share = model.times[slot, b] / model.tried[slot]
-            total += share * _outcome(model, mind, plan, slot, b, model.after[slot, b], x)
-        return total
-    hope: float = model.hope[x]
-    after = plan.guess_after[pair]
-    if after < 0:
-        return hope
-    guessed = _outcome(model, mind, plan, plan.guess_slot[pair], 0, after, x)
-    return max(guessed, model.settings[2] * hope)
-
-
-@njit(cache=True, nogil=True)
-def _add(plan: Plan, mind: Mind, ended: int, row: int, x: int, after: int) -> None:
-    """List the node that an outcome leads to."""
-    then = mind.next_configuration[row, x]
-    if ended or then < 0 or mind.ending[then] != GOES_ON:
-        return
-    if plan.stamp[after, then] != plan.counts[0]:
-        plan.stamp[after, then] = plan.counts[0]
-        plan.value[after, then] = 0.0
-        plan.nodes[plan.counts[1]] = after * plan.value.shape[1] + then
-        plan.counts[1] += 1
-
-
-@njit(cache=True, nogil=True)
-def _expand(model: Model, mind: Mind, plan: Plan, observation: int, x: int, actions: int) -> None:
-    """List what may come after a node."""
-    if plan.guess_stamp[observation] != plan.counts[0]:
-        plan.guess_stamp[observation] = plan.counts[0]
-        for action in range(actions):
-            pair = observation * actions + action
-            plan.guess_after[pair] = NOTHING
-            if model.numbers[GUESSING] and model.slot[pair] == NOTHING:
-                slot, after = guesses.guess(model.guess, model.after, model.before, pair, actions)
-                plan.guess_after[pair], plan.guess_slot[pair] = after, slot
-    for action in range(actions):
-        pair = observation * actions + action
-        slot = slot_of(model, pair, x)
-        if slot >= 0 and model.tried[slot] >= model.numbers[NEEDED]:
-            for b in range(model.outcomes[slot]):
-                _add(plan, mind, model.ended[slot, b], model.row[slot, b], x, model.after[slot, b])
-        elif plan.guess_after[pair] >= 0:
-            guess = plan.guess_slot[pair]
-            _add(plan, mind, model.ended[guess, 0], model.row[guess, 0], x, plan.guess_after[pair])
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def begin_plan(plan: Plan) -> None:
     """Forget the nodes."""
     plan.counts[0] += 1
-    plan.counts[1] = 0
+    plan.counts[1] = plan.counts[2] = 0
 
 
-@njit(cache=True, nogil=True)
-def add_root(plan: Plan, observation: int, x: int) -> None:
+@compiled
+def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: int, x: int) -> int:
+    """The number of a node; a new one is listed."""
+    if stamp[observation, x] != counts[0]:
+        stamp[observation, x] = counts[0]
+        number[observation, x] = counts[1]
+        nodes[counts[1]] = observation * stamp.shape[1] + x
+        counts[1] += 1
+    return int(number[observation, x])
+
+
+@compiled
+def add_node(plan: Plan, observation: int, x: int) -> None:
     """List a node to plan from."""
-    if plan.stamp[observation, x] != plan.counts[0]:
-        plan.stamp[observation, x] = plan.counts[0]
-        plan.value[observation, x] = 0.0
-        plan.nodes[plan.counts[1]] = observation * plan.value.shape[1] + x
-        plan.counts[1] += 1
+    node(plan.number, plan.stamp, plan.nodes, plan.counts, observation, x)
 
 
-@njit(cache=True, nogil=True)
-def look_ahead(model: Model, mind: Mind, plan: Plan) -> None:
-    """List all that can be reached from the roots, then sweep back over it until nothing changes.
+@compiled
+def _guess_all(model: Model, plan: Plan, observation: int, actions: int) -> None:
+    """Guess what the actions do that were never tried with an observation."""
+    plan.guess_stamp[observation] = plan.counts[0]
+    for action in range(actions):
+        pair = observation * actions + action
+        plan.guess_after[pair] = NOTHING
+        certain = model.numbers[NEEDED] == 1  # in a random world one outcome says little
+        if model.numbers[GUESSING] and certain and model.slot[pair] == NOTHING:
+            slot, after = guesses.guess(model.guess, model.after, model.before, pair, actions)
+            plan.guess_after[pair], plan.guess_slot[pair] = after, slot
 
-    Values begin at zero and rise, so that they come to rest after as many sweeps as there are turns
+
+@compiled
+def _expand(model: Model, tables: Tables, plan: Plan, i: int, actions: int) -> None:
+    """Write down what is believed of the actions of a node: known, else guessed, else hoped."""
+    width = plan.stamp.shape[1]
+    observation, x = plan.nodes[i] // width, plan.nodes[i] % width
+    if plan.guess_stamp[observation] != plan.counts[0]:
+        _guess_all(model, plan, observation, actions)
+    edge, needed = plan.counts[2], model.numbers[NEEDED]
+    for action in range(actions):
+        pair = observation * actions + action
+        plan.first[i * actions + action] = edge
+        plan.gain[i, action], plan.floor[i, action] = 0.0, -np.inf
+        slot = slot_of(model.slot, model.split, pair, x)
+        known = is_known(model.tried, model.outcomes, slot, needed, model.settings[3])
+        outcomes, tried = 1, 1
+        if known:
+            outcomes, tried = model.outcomes[slot], model.tried[slot]
+        elif plan.guess_after[pair] >= 0:
+            slot = plan.guess_slot[pair]
+            plan.floor[i, action] = model.settings[2] * model.hope[x]
+        else:
+            plan.gain[i, action] = model.hope[x]
+            continue
+        for b in range(outcomes):
+            share = model.times[slot, b] / tried if known else 1.0
+            row = model.row[slot, b]
+            then = tables.next_configuration[row, x]
+            if then < 0:
+                continue  # the machine refuses it, or it leads to what was never met
+            gained = tables.reward[row, x] + model.extra[slot, b, 0]
+            if tables.function[row, x] >= 0:
+                gained += model.extra[slot, b, 1 + tables.function[row, x]]
+            plan.gain[i, action] += share * gained
+            if not model.ended[slot, b] and tables.ending[then] == GOES_ON:
+                after = model.after[slot, b] if known else plan.guess_after[pair]
+                plan.target[edge] = node(
+                    plan.number, plan.stamp, plan.nodes, plan.counts, after, then
+                )
+                plan.share[edge] = share
+                edge += 1
+    plan.counts[2] = edge
+    plan.first[(i + 1) * actions] = edge
+
+
+@compiled
+def _sweep(
+    nodes: int,
+    value: Floats,
+    gain: Floats,
+    floor: Floats,
+    first: Longs,
+    target: Ints,
+    share: Floats,
+    discount: float,
+    tolerance: float,
+) -> None:
+    """Work out the values, from the last node to the first and again, until nothing changes.
+
+    They begin at zero and rise, so that they come to rest after as many sweeps as there are turns
     in the best way, however slowly they would have fallen around loops.
     """
-    actions, width = mind.q.shape[2], plan.value.shape[1]
-    i = 0
-    while i < plan.counts[1]:
-        observation, x = plan.nodes[i] // width, plan.nodes[i] % width
-        _expand(model, mind, plan, observation, x, actions)
-        i += 1
+    actions = gain.shape[1]
+    for i in range(nodes):
+        value[i] = 0.0
     change = np.inf
-    while change > model.settings[1]:
+    while change > tolerance:
         change = 0.0
-        for i in range(plan.counts[1] - 1, -1, -1):
-            observation, x = plan.nodes[i] // width, plan.nodes[i] % width
+        for i in range(nodes - 1, -1, -1):
             best = -np.inf
             for action in range(actions):
-                pair = observation * actions + action
-                best = max(best, action_value(model, mind, plan, pair, x))
-            change = max(change, abs(best - plan.value[observation, x]))
-            plan.value[observation, x] = best
+                total = 0.0
+                for e in range(first[i * actions + action], first[i * actions + action + 1]):
+                    total += share[e] * value[target[e]]
+                best = max(best, gain[i, action] + discount * total, floor[i, action])
+            change = max(change, abs(best - value[i]))
+            value[i] = best
 
 
-@njit(cache=True, nogil=True)
-def act(model: Model, mind: Mind, plan: Plan, observation: int, x: int, pick: float) -> int:
+@compiled
+def look_ahead(model: Model, tables: Tables, plan: Plan) -> bool:
+    """List all that can be reached from the nodes so far, and value it; False without room."""
+    actions = plan.gain.shape[1]
+    most = actions * model.after.shape[1]
+    i = 0
+    while i < plan.counts[1]:
+        if plan.counts[2] + most > plan.target.shape[0]:
+            return False
+        _expand(model, tables, plan, i, actions)
+        i += 1
+    discount, tolerance = model.settings[0], model.settings[1]
+    arrays = (plan.value, plan.gain, plan.floor, plan.first, plan.target, plan.share)
+    _sweep(plan.counts[1], *arrays, discount, tolerance)
+    return True
+
+
+@compiled
+def action_value(plan: Plan, i: int, action: int, discount: float) -> float:
+    """Q of a node and an action."""
+    row = i * plan.gain.shape[1] + action
+    total = 0.0
+    for e in range(plan.first[row], plan.first[row + 1]):
+        total += plan.share[e] * plan.value[plan.target[e]]
+    return float(max(plan.gain[i, action] + discount * total, plan.floor[i, action]))
+
+
+@compiled
+def needs_plan(numbers: Longs, stamp: Ints, counts: Longs, observation: int, x: int) -> bool:
+    """Whether what is believed has changed, or this was not planned for."""
+    return bool(numbers[STALE] or stamp[observation, x] != counts[0])
+
+
+@compiled
+def act(model: Model, plan: Plan, observation: int, x: int, pick: float) -> int:
     """The best action by what is believed; of several one is drawn."""
-    actions = mind.q.shape[2]
-    if model.numbers[STALE] or plan.stamp[observation, x] != plan.counts[0]:
-        begin_plan(plan)
-        add_root(plan, observation, x)
-        look_ahead(model, mind, plan)
-        model.numbers[STALE] = 0
+    actions, discount = plan.gain.shape[1], model.settings[0]
+    i = plan.number[observation, x]
     best, ties = -np.inf, 0
     for action in range(actions):
-        value = action_value(model, mind, plan, observation * actions + action, x)
+        value = action_value(plan, i, action, discount)
         if value > best + 1e-12:
             best, ties = value, 1
         elif value >= best - 1e-12:
             ties += 1
     wanted = int(pick * ties)
     for action in range(actions):
-        value = action_value(model, mind, plan, observation * actions + action, x)
-        if value >= best - 1e-12:
+        if action_value(plan, i, action, discount) >= best - 1e-12:
             if wanted == 0:
                 return action
             wanted -= 1
     return 0
 
 
-@njit(cache=True, nogil=True)
-def _new_slot(model: Model, observation: int, action: int) -> int:
-    slot = model.numbers[SLOTS]
-    model.numbers[SLOTS] += 1
-    model.before[slot], model.action[slot] = observation, action
-    return int(slot)
-
-
-@njit(cache=True, nogil=True)
-def _split(model: Model, pair: int, slot: int) -> None:
-    """Keep what a pair leads to apart by configurations: its label depends on something hidden."""
-    r = model.numbers[SPLITS]
-    model.numbers[SPLITS] += 1
-    model.slot[pair] = -2 - r
-    for b in range(model.outcomes[slot]):  # what is known goes to where it was first seen
-        x = model.origin[slot, b]
-        if model.split[r, x] == NOTHING:
-            model.split[r, x] = _new_slot(model, model.before[slot], model.action[slot])
-        own = model.split[r, x]
-        if model.outcomes[own] == 0:
-            model.outcomes[own], model.tried[own] = 1, 1
-            model.after[own, 0], model.row[own, 0] = model.after[slot, b], model.row[slot, b]
-            model.ended[own, 0], model.times[own, 0] = model.ended[slot, b], 1
-            model.origin[own, 0] = x
-            model.extra[own, 0] = model.extra[slot, b]
-
-
-@njit(cache=True, nogil=True)
-def _record(
-    model: Model, slot: int, x: int, after: int, row: int, ended: int, extra: Floats
-) -> bool:
-    """Count an outcome; whether it is new."""
-    for b in range(model.outcomes[slot]):
-        same = model.after[slot, b] == after and model.row[slot, b] == row
-        if same and model.ended[slot, b] == ended:
-            model.tried[slot] += 1
-            model.times[slot, b] += 1
-            return False
-    b = model.outcomes[slot]
-    if b == model.after.shape[1]:
-        model.numbers[CROWDED] = 1
-        return False
-    model.tried[slot] += 1
-    model.outcomes[slot] = b + 1
-    model.after[slot, b], model.row[slot, b] = after, row
-    model.ended[slot, b], model.times[slot, b], model.origin[slot, b] = ended, 1, x
-    model.extra[slot, b] = extra
-    return True
-
-
-@njit(cache=True, nogil=True)
-def _is_hidden(model: Model, slot: int) -> bool:
-    """Whether the last outcome differs from another one in its label only."""
-    last = model.outcomes[slot] - 1
-    for b in range(last):
-        if model.after[slot, b] == model.after[slot, last]:
-            return bool(model.row[slot, b] != model.row[slot, last])
-    return False
-
-
-@njit(cache=True, nogil=True)
+@compiled
 def remember(
     model: Model,
     plan: Plan,
@@ -300,55 +275,52 @@ def remember(
 ) -> None:
     """Add an experience to the model; the plan is out of date if that changes what is believed."""
     pair = observation * actions + action
-    slot = slot_of(model, pair, x)
+    slot = slot_of(model.slot, model.split, pair, x)
     first = slot == NOTHING
     if first:
-        slot = _new_slot(model, observation, action)
+        slot = new_slot(model.numbers, model.before, model.action, observation, action)
         if model.slot[pair] == NOTHING:
             model.slot[pair] = slot
         else:
             model.split[-2 - model.slot[pair], x] = slot
-    fresh = _record(model, slot, x, after, row, ended, extra)
-    guessing = model.numbers[GUESSING]
+    needed, trials = model.numbers[NEEDED], model.settings[3]
+    before = is_known(model.tried, model.outcomes, slot, needed, trials)
+    fresh = record(model, slot, x, after, row, ended, extra)
     whole = model.slot[pair] >= 0
     if fresh and model.outcomes[slot] > 1:
-        if whole and _is_hidden(model, slot):
-            _split(model, pair, slot)
-        elif model.numbers[NEEDED] < model.settings[3]:
-            model.numbers[NEEDED] = int(model.settings[3])  # the world is random: try more often
-            model.numbers[GUESSING] = 0
+        if whole and is_hidden(model.after, model.row, slot, model.outcomes[slot] - 1):
+            split(model, pair, slot)
         model.numbers[STALE] = 1
-    elif first and guessing and whole:
-        known = plan.guess_after[pair]
-        guess = plan.guess_slot[pair]
-        right = known == after and model.row[guess, 0] == row and model.ended[guess, 0] == ended
-        changed = guesses.add(
-            model.guess, model.before, model.action, model.after, model.row, model.ended, slot,
-            row == model.numbers[EMPTY], actions,
-        )  # fmt: skip
-        if changed:
-            guesses.regroup(
-                model.guess, model.slot, model.outcomes, model.before, model.action,
-                model.after, model.row, model.ended, model.numbers[EMPTY], actions,
-            )  # fmt: skip
-        if changed or not right:
+    elif first and whole and model.numbers[GUESSING]:
+        other = generalise(model, slot, actions)
+        if other or not _expected(model, plan, slot, x):
             model.numbers[STALE] = 1
-    elif first or model.tried[slot] == model.numbers[NEEDED]:
+    elif before != is_known(model.tried, model.outcomes, slot, needed, trials):
         model.numbers[STALE] = 1
-    elif model.outcomes[slot] > 1 and model.tried[slot] > model.numbers[NEEDED]:
+    elif model.outcomes[slot] > 1 and model.tried[slot] & (model.tried[slot] - 1) == 0:
         # Of a random pair the shares change with every trial: they are looked at now and then.
-        if model.tried[slot] & (model.tried[slot] - 1) == 0:
-            model.numbers[STALE] = 1
+        model.numbers[STALE] = 1
+    count(model.numbers, model.tried[slot], model.outcomes[slot], fresh, trials)
+    if first and whole and model.numbers[DOUBTING] and row != model.numbers[EMPTY]:
+        split(model, pair, slot)
+        model.numbers[STALE] = 1
 
 
-@njit(cache=True, nogil=True)
-def is_full(model: Model) -> bool:
-    """Whether one more experience might find no room."""
-    more = model.outcomes.shape[0] - model.numbers[SLOTS] <= model.after.shape[1] + 1
-    return more or model.numbers[SPLITS] == model.split.shape[0] or model.numbers[CROWDED] > 0
+@compiled
+def _expected(model: Model, plan: Plan, slot: int, x: int) -> bool:
+    """Whether the first outcome of a pair is what was guessed, and the guess was not doubted."""
+    observation, action = model.before[slot], model.action[slot]
+    pair = observation * plan.gain.shape[1] + action
+    guess = plan.guess_slot[pair]
+    if plan.guess_after[pair] != model.after[slot, 0]:
+        return False
+    if model.row[guess, 0] != model.row[slot, 0] or model.ended[guess, 0] != model.ended[slot, 0]:
+        return False
+    i = plan.number[observation, x]
+    return bool(action_value(plan, i, action, model.settings[0]) > plan.floor[i, action])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def run(
     world: World,
     mind: Mind,
@@ -366,40 +338,45 @@ def run(
     position = mind.position
     goal = position[SAMPLES] + steps
     while position[SAMPLES] < goal:
-        if is_full(model):
-            return FULL
         state, x = position[STATE], position[CONFIGURATION]
         seen = codes[world.observation[state]]
         if position[AGE] == 0:
             model.roots[seen] = 1
-        action = act(model, mind, plan, seen, x, agent.random())
+        if is_full(model.numbers, model.after, model.split):
+            return FULL
+        if needs_plan(model.numbers, plan.stamp, plan.counts, seen, x):
+            return PLAN
+        action = act(model, plan, seen, x, agent.random())
         k = draw(world, state * actions + action, nature)
         row, after = world.row[k], codes[world.observation[world.next_state[k]]]
         if mind.next_configuration[row, x] < 0:
             return REFUSED
         ended = 1 if world.terminated[k] else 0
         remember(model, plan, seen, action, x, after, row, ended, world.extra[k], actions)
-        if not np.isfinite(plan.value[seen, x]):
+        if not np.isfinite(plan.value[plan.number[seen, x]]):
             return NOT_FINITE
         go_on(world, mind, k, start, nature, ends)
     return RUNNING
 
 
-@njit(cache=True, nogil=True)
-def judge(model: Model, mind: Mind, plan: Plan, codes: Ints, start: int, everything: bool) -> None:
-    """Plan from where episodes begin, or from everywhere, and write what was found into Q."""
-    begin_plan(plan)
+@compiled
+def add_roots(
+    ending: Ints, roots: Ints, plan: Plan, codes: Ints, start: int, everything: bool
+) -> None:
+    """Plan from where episodes begin, or from everywhere."""
     for seen in codes:
-        if everything:
-            for x in range(model.hope.shape[0]):
-                if mind.ending[x] == GOES_ON:
-                    add_root(plan, seen, x)
-        elif model.roots[seen]:
-            add_root(plan, seen, start)
-    look_ahead(model, mind, plan)
-    actions = mind.q.shape[2]
+        for x in range(ending.shape[0]):
+            wanted = everything or (roots[seen] > 0 and x == start)
+            if wanted and ending[x] == GOES_ON:
+                node(plan.number, plan.stamp, plan.nodes, plan.counts, seen, x)
+
+
+@compiled
+def write_values(q: Floats, plan: Plan, codes: Ints, discount: float) -> None:
+    """Write the values of what was planned into Q."""
     for number in range(codes.shape[0]):
-        for x in range(model.hope.shape[0]):
-            for action in range(actions):
-                pair = codes[number] * actions + action
-                mind.q[number, x, action] = action_value(model, mind, plan, pair, x)
+        for x in range(q.shape[1]):
+            if plan.stamp[codes[number], x] == plan.counts[0]:
+                i = plan.number[codes[number], x]
+                for action in range(q.shape[2]):
+                    q[number, x, action] = action_value(plan, i, action, discount)

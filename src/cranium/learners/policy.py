@@ -128,7 +128,7 @@ class Policy:
     def actions(
         self, observations: Sequence[Any], configurations: Sequence[Configuration], any_action: int
     ) -> NDArray[np.int64]:
-        """The best actions for all of them, counted from 0. [O, X]
+        """The best actions for all of them, counted from 0: [O, X].
 
         ``any_action`` stands where one is to be drawn, and ``any_action - 1`` where asking the
         policy would be an error.

@@ -39,7 +39,9 @@ class Watch:
         if self.bar is not None:
             self.bar.stop()
 
-    def show(self, done: int, exploration: float, ends: Any, curve: list[tuple[float, ...]]) -> None:
+    def show(
+        self, done: int, exploration: float, ends: Any, curve: list[tuple[float, ...]]
+    ) -> None:
         """Say how far it has come."""
         if self.bar is None:
             return

@@ -18,6 +18,7 @@ from cranium.errors import (
     InvalidArgumentError,
     RewardError,
     RunError,
+    SpaceError,
     WorldError,
     check_count,
     shorten,
@@ -30,7 +31,7 @@ from cranium.learners.config import (
     TabularConfig,
     choose_config,
 )
-from cranium.learners.evaluation import Evaluation, Instances, TabularExaminer
+from cranium.learners.evaluation import Evaluation, Instances, TabularExaminer, examiner_for
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
 
@@ -85,7 +86,7 @@ class TrainingResult:
 
     @property
     def q(self) -> Floats:
-        """The values. [O, X, A]"""
+        """The values of actions. [O, X, A] as in the policy."""
         return self.policy.q
 
 
@@ -163,8 +164,10 @@ def train(
         examiner = TabularExaminer(product, model, instances, chosen.discount)
         run = make.tabular(model, examiner, world_seed)
     else:
-        rest = (evaluation_env, instances, evaluation_episodes, world_seed)
-        run = make.live(env, rest, discretise, world_seed)
+        live = examiner_for(
+            env, evaluation_env, instances, evaluation_episodes, world_seed, chosen.discount
+        )
+        run = make.live(env, live, discretise, world_seed)
     loop = _Loop(run, steps, every, until, gap)
     with Watch(progress, f"{learner} on {product.automaton.name or 'the task'}", steps) as watch:
         loop.go(watch)
@@ -179,16 +182,16 @@ def _model(
     compiled: bool,
 ) -> TabularProduct | None:
     """The product as arrays, or None if it cannot be made into arrays."""
-    try:
-        if discretise is not None:
+    if discretise is not None:
+        if compiled:
             raise InvalidArgumentError("only the path in Python discretises observations")
+        return None
+    try:
         return model_of(find_product(env, transparent=True), counter_limit=counter_limit)
-    except (WorldError, InvalidArgumentError) as problem:
+    except (WorldError, SpaceError):
         if compiled:
             raise
-        if isinstance(problem, WorldError) or discretise is not None:
-            return None
-        raise
+        return None
 
 
 def _check_machine(learner: str, config: LearnerConfig, product: AutomatonAugmentedMDP) -> None:
@@ -237,8 +240,8 @@ class _Making:
         brain = self._brain(space, model.world.num_actions, len(model.world.observations))
         return TabularRun(self.product, model, brain, examiner, seed)
 
-    def live(self, env: gym.Env[Any, Any], rest: Any, discretise: Any, seed: int) -> Any:
-        from cranium.learners.live import LiveRun, examiner_for
+    def live(self, env: gym.Env[Any, Any], examiner: Any, discretise: Any, seed: int) -> Any:
+        from cranium.learners.live import LiveRun
         from cranium.learners.memory import IMAGINED, open_space
 
         given = self.counter_limit is not None
@@ -251,7 +254,6 @@ class _Making:
         space = open_space(self.product.automaton, limit, None if given else IMAGINED)
         actions = int(getattr(env.action_space, "n", 1))
         brain = self._brain(space, actions, 64)
-        examiner = examiner_for(env, *rest, self.config.discount)
         return LiveRun(env, self.product, brain, examiner, seed, discretise)
 
     def _brain(self, space: Any, actions: int, observations: int) -> Any:
@@ -317,10 +319,13 @@ class _Loop:
         except (RunError, RewardError) as problem:
             raise self._placed(problem) from None
         if status < 0:
-            problem = self.run.problem(status) or RewardError(
-                "a value became infinite or NaN", fix="lower the rewards or the learning rate"
+            refused = self.run.problem(status)
+            raise self._placed(
+                refused
+                or RewardError(
+                    "a value became infinite or NaN", fix="lower the rewards or the learning rate"
+                )
             )
-            raise self._placed(problem)
 
     def _placed(self, problem: CraniumError) -> CraniumError:
         """The error, with the sample and the configuration."""
@@ -341,7 +346,7 @@ class _Loop:
             self.solved_at = self.done
         if self.until == "solved":
             return self.solved_at is not None
-        return self.until is not None and bool(self.until(found))  # type: ignore[operator]
+        return self.until is not None and bool(self.until(found))
 
     def result(self, learner: str, config: LearnerConfig, seed: int) -> TrainingResult:
         run = self.run
@@ -355,6 +360,8 @@ class _Loop:
             run.evaluate(optimum=True),
             run.policy(),
             np.array(self.curve).reshape(-1, 4),
-            *(int(number) for number in run.ends[:3]),
-            interrupted=self.interrupted,
+            int(run.ends[0]),
+            int(run.ends[1]),
+            int(run.ends[2]),
+            self.interrupted,
         )

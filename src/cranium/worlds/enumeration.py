@@ -170,5 +170,6 @@ def check_finite(space: gym.Space[Any], fix: str) -> None:
     """Refuse observations that are not finitely many."""
     if isinstance(space, gym.spaces.Box) and not np.issubdtype(space.dtype, np.integer):
         raise WorldError(
-            f"observations in {space} are not finitely many", fix=f"say what tells them apart: {fix}"
+            f"observations in {space} are not finitely many",
+            fix=f"say what tells them apart: {fix}",
         )

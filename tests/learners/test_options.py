@@ -1,0 +1,401 @@
+"""Options on reward machines: both paths against a naive learner, and tasks that are solved."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from unittest.mock import patch
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from laws.naive import all_labels
+from laws.strategies import guard_for, specs
+from laws.test_table_laws import RandomWorld, machine_of, random_worlds
+from learners.naive import pick
+
+import cranium
+from cranium import RewardFunction, Transition
+from cranium.errors import AutomatonError, InvalidArgumentError, RewardError, RunError
+from cranium.learners import OptionsConfig, train
+from cranium.learners.options import OptionsBrain, targets
+from cranium.worlds import LetterEnv
+
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+CONFIGS = st.builds(
+    OptionsConfig,
+    learning_rate=st.sampled_from([1.0, 0.3]),
+    discount=st.sampled_from([0.9, 1.0]),
+    exploration=st.sampled_from([0.0, 0.3, 1.0]),
+    initial_value=st.sampled_from([0.0, 1.0]),
+    success_reward=st.sampled_from([1.0, 2.0]),
+    failure_reward=st.sampled_from([0.0, -1.0]),
+)
+TASKS = ("coffee", "mail", "coffee-and-mail", "patrol")
+
+
+def trained(env, **more):
+    """The result, and the brain that made it."""
+    brains = []
+
+    class Kept(OptionsBrain):
+        def __init__(self, *given):
+            super().__init__(*given)
+            brains.append(self)
+
+    with patch("cranium.learners.options.OptionsBrain", Kept):
+        return train(env, "hrm", **more), brains[0]
+
+
+def tables(result, brain):
+    """Both levels as dictionaries: (observation, source, target, action) and without the action."""
+    low, high, options = {}, {}, brain.options
+    names = brain.memory.space.configurations
+    for o, view in enumerate(result.policy.observations):
+        for n, (x, y) in enumerate(brain.pairs):
+            key = (tuple(np.ravel(view).tolist()), names[x], names[y])
+            high[key] = options.high[o, n]
+            low |= {(*key, a): value for a, value in enumerate(options.low[o, n].tolist())}
+    return low, high
+
+
+@st.composite
+def reward_machines(draw):
+    machine = machine_of(draw(specs(max_counters=draw(st.integers(0, 1)))))
+    try:
+        if machine is not None and machine.counters:
+            machine = cranium.unroll(machine, counter_limit=2)
+    except (AutomatonError, RunError):
+        return None
+    return machine
+
+
+@st.composite
+def tasks(draw):
+    """Anything small, or something in which much happens in an episode."""
+    if draw(st.booleans()):
+        machine = draw(reward_machines())
+        return machine and (machine, draw(random_worlds(machine.propositions)))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    labels, states = all_labels(["A", "B"]), ["u", "v", "w"]
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A", "B"],
+        initial="u",
+        terminal=["won"],
+        transitions=[
+            Transition(
+                source=source,
+                guard=guard_for(frozenset([label]), ["A", "B"]),
+                target=str(rng.choice([*states, "won"], p=[0.3, 0.3, 0.3, 0.1])),
+                reward=float(rng.choice([0.0, 1.0, -0.5])),
+            )
+            for source in states
+            for label in labels
+        ],
+    )
+    table = [
+        [
+            (int(rng.integers(1, 4)), after, labels[rng.integers(4)], bool(rng.random() < 0.1))
+            for after in rng.permutation(4)[: rng.integers(1, 4)].tolist()
+        ]
+        for _ in range(8)
+    ]
+    return machine, RandomWorld(4, table, ("A", "B"))
+
+
+def after_label(machine, x, label):
+    """Where a label leads, and what it pays; None if the machine refuses it."""
+    try:
+        found = machine.step(x, label)
+    except RunError:
+        return None
+    return found.configuration, found.reward
+
+
+class Naive:
+    """Options with dictionaries, slowly and obviously, with the same random numbers."""
+
+    def __init__(self, world, machine, config, horizon, seed):
+        first, second = np.random.SeedSequence(seed).spawn(2)
+        self.agent = np.random.default_rng(first)
+        self.nature = np.random.default_rng(int(second.generate_state(1)[0]))
+        self.world, self.machine, self.config, self.horizon = world, machine, config, horizon
+        self.options = targets(machine)
+        self.actions = range(world.action_space.n)
+        self.low = defaultdict(lambda: float(config.initial_value))
+        self.high = defaultdict(lambda: float(config.initial_value))
+        self.tried = set()
+
+    def see(self, state):
+        return tuple(self.world.observe(state).tolist())
+
+    def choose(self, values, explore, which):
+        if explore < self.config.exploration:
+            return int(which * len(values))
+        ties = [i for i, value in enumerate(values) if value == max(values)]
+        return ties[int(which * len(ties))]
+
+    def learn(self, o, action, o2, label, terminated):
+        learned = {}
+        for x, ends in self.options.items():
+            for y in ends:
+                found = after_label(self.machine, x, label)
+                if found is None:
+                    continue
+                then, target = found
+                if then == y:
+                    target = self.config.success_reward
+                elif then != x:
+                    target = self.config.failure_reward
+                elif not terminated:
+                    best = max(self.low[o2, x, y, a] for a in self.actions)
+                    target += self.config.discount * best
+                value = self.low[o, x, y, action]
+                learned[o, x, y, action] = value + self.config.learning_rate * (target - value)
+        self.low |= learned  # all at once
+
+    def settle(self, began, x, y, rewards, o2, x2, terminated):
+        gamma = self.config.discount
+        target = sum(gamma**i * reward for i, reward in enumerate(rewards))
+        if not terminated and self.options[x2]:
+            best = max(self.high[o2, x2, y2] for y2 in self.options[x2])
+            target += gamma ** len(rewards) * best
+        value = self.high[began, x, y]
+        self.high[began, x, y] = value + self.config.learning_rate * (target - value)
+        self.tried.add((began, x, y))
+
+    def train(self, steps):
+        while steps > 0:
+            state, x, age = pick(self.nature, self.world.initial({})), self.machine.start, 0
+            option = over = None
+            while steps > 0 and not over:
+                o = self.see(state)
+                explore, which, vary, any_action = (self.agent.random() for _ in range(4))
+                if option is None and self.options[x]:
+                    values = [self.high[o, x, y] for y in self.options[x]]
+                    option = o, x, self.options[x][self.choose(values, explore, which)]
+                    rewards = []
+                if option is None:
+                    action = int(any_action * len(self.actions))
+                else:
+                    values = [self.low[o, x, option[2], a] for a in self.actions]
+                    action = self.choose(values, vary, any_action)
+                found = [(out.probability, out) for out in self.world.outcomes(state, action)]
+                out = pick(self.nature, found)
+                label = self.world.label(state, action, out.state)
+                self.learn(o, action, self.see(out.state), label, out.terminated)
+                x2, reward = after_label(self.machine, x, label)
+                ended = out.terminated or self.machine.is_terminal(x2)
+                age, steps = age + 1, steps - 1
+                over = ended or age == self.horizon
+                if option is not None:
+                    rewards.append(reward)
+                    if over or x2 != x:
+                        self.settle(*option, rewards, self.see(out.state), x2, ended)
+                        option = None
+                state, x = out.state, x2
+
+    def greedy(self, o, x):
+        """The best actions of the best options; between equals rounding may decide."""
+        worth = {y: self.high[o, x, y] for y in self.options[x] if (o, x, y) in self.tried}
+        if not worth:
+            for y in self.options[x]:
+                found = [self.high[key] for key in self.tried if key[1:] == (x, y)]
+                worth[y] = np.mean(found) if found else -np.inf
+        good = set()
+        for y in near_best(worth):
+            good |= near_best({a: self.low[o, x, y, a] for a in self.actions})
+        return good or {0}
+
+
+def near_best(values):
+    return {key for key in values if values[key] == pytest.approx(max(values.values()), abs=1e-9)}
+
+
+@SLOW
+@given(st.data())
+def test_both_paths_are_the_naive_learner(data):
+    task = data.draw(tasks())
+    if task is None:
+        return
+    machine, world = task
+    config, horizon = data.draw(CONFIGS), data.draw(st.integers(1, 40))
+    env = cranium.product(world, machine, horizon=horizon)
+    how = {"steps": 150, "seed": 3, "config": config}
+    try:
+        result, brain = trained(env, path="compiled", **how)
+    except RunError:
+        return  # some way leads to an error
+    naive = Naive(world, machine, config, horizon, 3)
+    naive.train(150)
+    low, high = tables(result, brain)
+    assert {key: naive.low[key] for key in low} == pytest.approx(low, rel=1e-12, abs=1e-12)
+    assert {key: naive.high[key] for key in high} == pytest.approx(high, rel=1e-12, abs=1e-12)
+    policy = result.policy
+    for o, view in enumerate(policy.observations):
+        for x, configuration in enumerate(policy.configurations):
+            if configuration in naive.options:  # the overflow is not
+                good = naive.greedy(tuple(view.tolist()), configuration)
+                assert np.argmax(result.q[o, x]) in good
+    alike(result, brain, *trained(env, path="python", **how))
+
+
+def alike(result, brain, live, other):
+    """The path in Python has met fewer observations; the rest is as at first."""
+    for one, two in zip(tables(result, brain), tables(live, other), strict=True):
+        unmet = {one[key] for key in one.keys() - two.keys()}
+        assert unmet <= {brain.config.initial_value}
+        assert two == {key: one[key] for key in two}
+    assert (live.samples, live.episodes) == (result.samples, result.episodes)
+
+
+@SLOW
+@given(reward_machines())
+def test_there_is_an_option_for_every_way_out_that_some_label_takes(machine):
+    if machine is None:
+        return
+    found = targets(machine)
+    assert machine.start in found
+    for x, ends in found.items():
+        steps = [after_label(machine, x, y) for y in all_labels(machine.propositions)]
+        leads = {step[0] for step in steps if step is not None}
+        assert len(ends) == len({*ends})
+        assert {*ends} == (set() if machine.is_terminal(x) else leads - {x})
+        assert {*ends} <= {*found}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_office_tasks_are_solved(task):
+    env = gym.make(f"cranium/ToroOffice-{task}-v0")
+    for seed in range(3):
+        result = train(env, "hrm", steps=30_000, seed=seed, until="solved")
+        assert result.evaluation.solved
+        assert result.path == "compiled"
+
+
+def letters(times=2):
+    machine = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=2)
+    return cranium.product(LetterEnv.experiment(times), machine, horizon=100)
+
+
+def test_the_unrolled_letter_task_is_solved_with_the_fewest_steps():
+    result = train(letters(), "hrm", steps=100_000, seed=0)
+    assert result.evaluation.solved
+    assert result.evaluation.lengths.tolist() == [21]
+
+
+def test_the_same_seed_gives_the_same_result_and_another_another():
+    one, same, other = (trained(letters(), steps=5000, seed=seed)[1] for seed in (0, 0, 1))
+    assert np.array_equal(one.options.low, same.options.low)
+    assert np.array_equal(one.options.high, same.options.high)
+    assert not np.array_equal(one.options.low, other.options.low)
+
+
+@pytest.mark.parametrize("task", ["coffee", "coffee-and-mail"])
+def test_both_paths_learn_the_same(task):
+    env = gym.make(f"cranium/ToroOffice-{task}-v0")
+    how = {"steps": 8000, "seed": 5, "evaluate_every": 8000}
+    alike(*trained(env, path="compiled", **how), *trained(env, path="python", **how))
+
+
+def test_what_the_environment_pays_itself_counts_on_both_levels():
+    lake = gym.make("FrozenLake-v1", is_slippery=False).unwrapped
+    machine = cranium.compile_language("corner goal")
+    cells = cranium.labelling_from_cells({12: "goal", 4: "corner"})
+    env = cranium.product(lake, machine, cells, add_ground_reward=True, horizon=50)
+    how = {"steps": 20_000, "seed": 1, "exploration": 1.0, "initial_value": 0.0}
+    low, high = tables(*trained(env, **how))
+    start = machine.start
+    (end,) = [y for y in targets(machine)[start] if not machine.is_terminal(y)]
+    # Cell 14, to the right: the lake pays 1 and ends, and the machine stays where it is.
+    assert low[(14,), start, end, 2] == pytest.approx(1)
+    assert high[(0,), start, end] > 0
+
+
+def corridor(*transitions):
+    """Cells 0 to 4, begun at 1: bad at the left end, good at the right one."""
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["bad", "good"],
+        initial="u",
+        terminal=["failed", "won"],
+        accepting=["won"],
+        transitions=transitions,
+    )
+    names = {0: frozenset(["bad"]), 4: frozenset(["good"])}
+    ends = [max(s - 1, 0) if a == 0 else min(s + 1, 4) for s in range(5) for a in range(2)]
+    table = [[(1, s, names.get(s, frozenset()), False)] for s in ends]
+    world = RandomWorld(5, table, ("bad", "good"))
+    world.initial = lambda options: [(1.0, 1)]
+    return cranium.product(world, machine, horizon=50)
+
+
+def test_reward_functions_count_on_both_paths_and_levels():
+    env = corridor(
+        Transition(source="u", guard="bad", reward=RewardFunction("a", lambda s, a, t: 3.0 - a)),
+        Transition(
+            source="u",
+            guard="good & !bad",
+            target="won",
+            reward=RewardFunction("b", lambda s, a, t: 7.0 + s[0] * a),
+        ),
+    )
+    how = {"steps": 2000, "seed": 1, "exploration": 0.5, "discount": 0.5, "initial_value": 0.0}
+    found, brain = trained(env, path="compiled", **how)
+    alike(found, brain, *trained(env, path="python", **how))
+    low, high = (set(table.values()) for table in tables(found, brain))
+    # Left in cell 0 pays 3 for ever: 3 / (1 - 0.5). On the high level 7 + 3 · 1 is paid at last.
+    assert max(low) == pytest.approx(6)
+    assert max(high) > 3
+
+
+def test_hope_and_what_was_never_tried_do_not_decide_the_policy():
+    """To fail is the first option of the machine; on the way to the good end none ever begins."""
+    env = corridor(
+        Transition(source="u", guard="bad", target="failed"),
+        Transition(source="u", guard="good & !bad", target="won", reward=1.0),
+    )
+    assert [y.state for y in targets(env.automaton)[env.automaton.start]] == ["failed", "won"]
+    result = train(env, "hrm", steps=2000, seed=0)
+    assert result.evaluation.solved
+    assert result.evaluation.lengths.tolist() == [3]
+
+
+@pytest.mark.parametrize(("path", "after"), [("compiled", "u"), ("python", "u"), ("compiled", "v")])
+def test_values_that_become_infinite_stop_the_training(path, after):
+    """On the low level, where it is paid to stay in u; on the high one, where to leave it."""
+
+    def pays(reward):
+        return corridor(
+            Transition(source="u", guard="bad", target=after, reward=reward),
+            Transition(source=after, guard="good & !bad", target="won", reward=reward),
+        )
+
+    how = {"steps": 2000, "path": path, "discount": 1.0, "learning_rate": 1.0}
+    assert train(pays(1e3), "hrm", **how).samples == 2000
+    with pytest.raises(RewardError, match=r"samples, in ⟨u⟩: a value became infinite or NaN"):
+        train(pays(1e308), "hrm", **how)
+
+
+def test_machines_with_counters_and_nonsense_are_refused():
+    with pytest.raises(InvalidArgumentError, match="hrm learns on reward machines, but this"):
+        train(gym.make("cranium/Letter-anbcdn-v0"), "hrm", steps=10)
+    with pytest.raises(InvalidArgumentError, match="success_reward is a number, not 'much'"):
+        OptionsConfig(success_reward="much")
+
+
+def test_the_loop_does_the_same_without_the_compiler():
+    name = f"{Path(__file__)}::test_both_paths_are_the_naive_learner"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:xdist", name],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "1 passed" in done.stdout
