@@ -36,7 +36,6 @@ CONFIGS = st.builds(
     success_reward=st.sampled_from([1.0, 2.0]),
     failure_reward=st.sampled_from([0.0, -1.0]),
 )
-TASKS = ("coffee", "mail", "coffee-and-mail", "patrol")
 
 
 def trained(env, **more):
@@ -83,28 +82,24 @@ def tasks(draw):
         return machine and (machine, draw(random_worlds(machine.propositions)))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     labels, states = all_labels(["A", "B"]), ["u", "v", "w"]
-    machine = cranium.CountingRewardAutomaton(
-        propositions=["A", "B"],
-        initial="u",
-        terminal=["won"],
-        transitions=[
-            Transition(
-                source=source,
-                guard=guard_for(frozenset([label]), ["A", "B"]),
-                target=str(rng.choice([*states, "won"], p=[0.3, 0.3, 0.3, 0.1])),
-                reward=float(rng.choice([0.0, 1.0, -0.5])),
-            )
-            for source in states
-            for label in labels
-        ],
-    )
-    table = [
-        [
-            (int(rng.integers(1, 4)), after, labels[rng.integers(4)], bool(rng.random() < 0.1))
-            for after in rng.permutation(4)[: rng.integers(1, 4)].tolist()
-        ]
-        for _ in range(8)
+    rules = [
+        Transition(
+            source=source,
+            guard=guard_for(frozenset([label]), ["A", "B"]),
+            target=str(rng.choice([*states, "won"], p=[0.3, 0.3, 0.3, 0.1])),
+            reward=float(rng.choice([0.0, 1.0, -0.5])),
+        )
+        for source in states
+        for label in labels
     ]
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A", "B"], initial="u", terminal=["won"], transitions=rules
+    )
+    table = []
+    for _ in range(8):
+        ends = rng.permutation(4)[: rng.integers(1, 4)].tolist()
+        drawn = [(int(rng.integers(1, 4)), labels[rng.integers(4)], rng.random()) for _ in ends]
+        table.append([(w, s, y, over < 0.1) for s, (w, y, over) in zip(ends, drawn, strict=True)])
     return machine, RandomWorld(4, table, ("A", "B"))
 
 
@@ -226,13 +221,13 @@ def test_both_paths_are_the_naive_learner(data):
     machine, world = task
     config, horizon = data.draw(CONFIGS), data.draw(st.integers(1, 40))
     env = cranium.product(world, machine, horizon=horizon)
-    how = {"steps": 150, "seed": 3, "config": config}
+    how = {"steps": 100, "seed": 3, "config": config, "evaluate_every": 100}
     try:
         result, brain = trained(env, path="compiled", **how)
     except RunError:
         return  # some way leads to an error
     naive = Naive(world, machine, config, horizon, 3)
-    naive.train(150)
+    naive.train(100)
     low, high = tables(result, brain)
     assert {key: naive.low[key] for key in low} == pytest.approx(low, rel=1e-12, abs=1e-12)
     assert {key: naive.high[key] for key in high} == pytest.approx(high, rel=1e-12, abs=1e-12)
@@ -269,7 +264,7 @@ def test_there_is_an_option_for_every_way_out_that_some_label_takes(machine):
         assert {*ends} <= {*found}
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", ["coffee", "mail", "coffee-and-mail", "patrol"])
 def test_the_office_tasks_are_solved(task):
     env = gym.make(f"cranium/ToroOffice-{task}-v0")
     for seed in range(3):
@@ -296,25 +291,10 @@ def test_the_same_seed_gives_the_same_result_and_another_another():
     assert not np.array_equal(one.options.low, other.options.low)
 
 
-@pytest.mark.parametrize("task", ["coffee", "coffee-and-mail"])
-def test_both_paths_learn_the_same(task):
-    env = gym.make(f"cranium/ToroOffice-{task}-v0")
+def test_both_paths_learn_the_same():
+    env = gym.make("cranium/ToroOffice-coffee-and-mail-v0")
     how = {"steps": 8000, "seed": 5, "evaluate_every": 8000}
     alike(*trained(env, path="compiled", **how), *trained(env, path="python", **how))
-
-
-def test_what_the_environment_pays_itself_counts_on_both_levels():
-    lake = gym.make("FrozenLake-v1", is_slippery=False).unwrapped
-    machine = cranium.compile_language("corner goal")
-    cells = cranium.labelling_from_cells({12: "goal", 4: "corner"})
-    env = cranium.product(lake, machine, cells, add_ground_reward=True, horizon=50)
-    how = {"steps": 20_000, "seed": 1, "exploration": 1.0, "initial_value": 0.0}
-    low, high = tables(*trained(env, **how))
-    start = machine.start
-    (end,) = [y for y in targets(machine)[start] if not machine.is_terminal(y)]
-    # Cell 14, to the right: the lake pays 1 and ends, and the machine stays where it is.
-    assert low[(14,), start, end, 2] == pytest.approx(1)
-    assert high[(0,), start, end] > 0
 
 
 def corridor(*transitions):

@@ -40,7 +40,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
 
     After every step of the environment the automaton reads the events of that step, and the reward
     is the automaton's. ``info`` carries ``label`` (the events that the automaton knows),
-    ``machine_state``, ``counters``, ``success``, ``overflow``, and ``ground_terminated``.
+    ``machine_state``, ``counters``, ``success``, ``overflow``, ``ground_terminated``, and
+    ``ground_reward`` where that is added.
 
     Args:
         env: Any Gymnasium environment.
@@ -168,6 +169,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
                 reward = float(function(self._observation, action, after))
             if self.add_ground_reward:
                 reward += float(own)
+                info = {**info, "ground_reward": float(own)}
             after, self._observation = kept(after), kept(after)
         info = {**info, **told} if info else told.copy()
         self._left = left - 1

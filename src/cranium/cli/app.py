@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cranium import __version__
-from cranium.cli import machines, tasks, worlds
+from cranium.cli import learning, machines, tasks, worlds
 from cranium.cli.output import BAD_INPUT, complain
 from cranium.errors import CraniumError
 
@@ -71,6 +71,7 @@ def _options(
 tasks.register(app)
 machines.register(app)
 worlds.register(app)
+learning.register(app)
 
 
 def main() -> None:

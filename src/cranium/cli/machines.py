@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +17,8 @@ from cranium.automata.draw.edges import edge_line
 from cranium.automata.files import check_ending
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import errors_as_json, place_as_data, say, table_console, working
-from cranium.errors import RewardError, RunError
+from cranium.cli.sources import Machine, Task, load_machine, machine_of
+from cranium.errors import RunError
 
 __all__ = ["register"]
 
@@ -27,55 +26,8 @@ NOT_GOOD = 1
 MAX_FIRED_SHOWN = 4
 MAX_OF_A_KIND = 10
 
-Machine = Annotated[
-    str | None,
-    typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.", show_default=False),
-]
-Task = Annotated[
-    str | None,
-    typer.Option("--language", "-l", metavar="TEXT", help="The task as a language, not a file."),
-]
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-
-
-@cache
-def _known_by_name(name: str) -> RewardFunction:
-    """One function for each name, so that machines from two files can be compared."""
-
-    def unknown(*_: Any) -> float:
-        raise RewardError(f"the reward function {name!r} is only known to Python code")
-
-    return RewardFunction(name, unknown)
-
-
-class _AnyReward(Mapping[str, Any]):
-    """Reward functions for files that name them: a command can show them, but not call them."""
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str)
-
-    def __getitem__(self, name: str) -> RewardFunction:
-        return _known_by_name(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
-
-
-def _machine(file: str | None, language: str | None) -> cranium.CountingRewardAutomaton:
-    """The machine of a file, or of a language: one of them must be given."""
-    if (file is None) == (language is None):
-        raise typer.BadParameter("give a FILE or --language TEXT, one of them")
-    return _load(str(file)) if language is None else cranium.compile_language(language)
-
-
-def _load(source: str) -> cranium.CountingRewardAutomaton:
-    if source.startswith("library:"):
-        return library.load(source.removeprefix("library:"))
-    return cranium.load(source, rewards=_AnyReward())
 
 
 def _summary(machine: cranium.CountingRewardAutomaton) -> str:
@@ -110,7 +62,7 @@ def check(
     never tested, …) are exit code 1; mere remarks (info) are not.
     """
     with errors_as_json(as_json):
-        machine = _machine(file, language)
+        machine = machine_of(file, language)
         with working("exploring"):
             findings = cranium.check(machine, bound=bound)
     if as_json:
@@ -171,7 +123,7 @@ def run(
     if text is None:
         raise typer.BadParameter("give a WORD, such as 'A A B C C'")
     with errors_as_json(as_json):
-        machine = _machine(source, language)
+        machine = machine_of(source, language)
         try:
             trace = machine.run(text)
         except RunError as problem:
@@ -289,7 +241,7 @@ def draw(
 
     For example: cranium draw library:office -o office.svg
     """
-    machine = _machine(file, language)
+    machine = machine_of(file, language)
     with working("drawing"):
         cranium.draw(machine, out, engine=engine)
     say(f"wrote {out}")
@@ -310,7 +262,7 @@ def unroll(
     cranium unroll library:office --limit 10 -o ten.yaml
     """
     check_ending(out)
-    machine = _machine(file, language)
+    machine = machine_of(file, language)
     with working("unrolling"):
         unrolled = cranium.unroll(machine, counter_limit=limit)
         if smallest:
@@ -327,7 +279,7 @@ def convert(out: Out, file: Machine = None, language: Task = None) -> None:
     Reads .yaml, .json and the .txt reward machines of Toro Icarte et al. Pictures: `cranium draw`.
     """
     check_ending(out)
-    cranium.save(_machine(file, language), out)
+    cranium.save(machine_of(file, language), out)
     say(f"wrote {out}")
 
 
@@ -345,7 +297,7 @@ def equivalent(
     ] = 10_000,
 ) -> None:
     """Compare two machines: do they reward alike on every word? If not, show a shortest word."""
-    one, other = _load(first), _machine(second, language)
+    one, other = load_machine(first), machine_of(second, language)
     with working("comparing"):
         answer = cranium.equivalent(one, other, bound=bound)
     if answer:

@@ -1,4 +1,4 @@
-"""The commands that list the worlds, and solve their tasks exactly."""
+"""The command that lists the worlds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Annotated
 import numpy as np
 import typer
 
-import cranium
-from cranium.aamdp import CATALOGUE, find_world, make_product
+from cranium.aamdp import CATALOGUE, find_world
 from cranium.aamdp.catalogue import WorldEntry
 from cranium.automata import library
-from cranium.cli.output import say, working
+from cranium.cli.output import say
 from cranium.errors import FileAccessError, InvalidArgumentError
 
 __all__ = ["register"]
@@ -83,26 +82,6 @@ def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
         raise FileAccessError(f"cannot write {picture}: {problem.strerror or problem}") from None
 
 
-def solve(
-    world: Annotated[str, typer.Argument(metavar="WORLD", help="A world: see cranium worlds.")],
-    task: Annotated[str, typer.Argument(metavar="TASK", help="One of its tasks.")],
-    discount: Annotated[float, typer.Option("--discount", help="γ, up to 1.")] = 0.99,
-) -> None:
-    """Solve a ready-made task exactly, by value iteration over everything that can be reached.
-
-    For example: cranium solve Office mail-and-coffee
-    """
-    env = make_product(world, task)
-    with working("solving"):
-        optimum = cranium.solve(env, discount=discount)
-    say(f"task      {env.automaton.name}")
-    say(f"product   {optimum.product.num_pairs:,} pairs of a state and a configuration")
-    say(f"value     {optimum.start_value:.6f} at the start, discount {discount:g}")
-    say(f"success   {optimum.success_rate:.4f} within {env.horizon:,} steps")
-    say(f"length    {optimum.expected_length:.2f} steps on average")
-
-
 def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
+    """Add the command to the program."""
     app.command("worlds")(show_worlds)
-    app.command("solve")(solve)

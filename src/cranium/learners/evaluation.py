@@ -42,8 +42,8 @@ class Evaluation:
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=(1, 2))
         >>> result = cranium.train(env, "cql", steps=40_000)
         >>> print(result.evaluation)
-        A once     1.0000 success, 17.00 steps, gap 0.0000
-        A 2 times  1.0000 success, 21.00 steps, gap 0.0000
+        A once     1.0000 success, 17.00 steps, value 0.8515 of at most 0.8515
+        A 2 times  1.0000 success, 21.00 steps, value 0.8179 of at most 0.8179
     """
 
     instances: tuple[str, ...]
@@ -80,7 +80,8 @@ class Evaluation:
         width = max(len(name) for name in self.instances)
         lines = [
             f"{name:<{width}}  {self.success[i]:.4f} success, {self.lengths[i]:.2f} steps"
-            + ("" if self.gap is None else f", gap {self.gap[i]:.4f}")
+            + f", value {self.values[i]:.4f}"
+            + ("" if self.optimum is None else f" of at most {self.optimum[i]:.4f}")
             for i, name in enumerate(self.instances)
         ]
         return "\n".join(lines)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,6 +36,8 @@ class Policy:
             ``"nearest"`` takes the configuration of the same machine state with the nearest
             counters, zero where they are zero (there is no nearest observation: that is an error).
         discretise: What is done to an observation first.
+        world: What tells the world that it was made in from others.
+        about: How it was made: the learner, its settings, the seed, the samples.
 
     Example:
         >>> import cranium, gymnasium
@@ -51,6 +55,8 @@ class Policy:
     first_action: int = 0
     unknown: Unknown = "error"
     discretise: Callable[[Any], Any] | None = field(default=None, repr=False)
+    world: str = field(default="", repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.unknown not in ("error", "random", "nearest"):
@@ -85,6 +91,47 @@ class Policy:
             rng = rng or np.random.default_rng()
             return int(rng.integers(self.q.shape[2])) + self.first_action
         return int(np.argmax(self.q[o, x])) + self.first_action
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into a ``.npz`` file, which :meth:`load` reads.
+
+        Example:
+            >>> import cranium, tempfile
+            >>> machine = cranium.library.load("anbcn")
+            >>> policy = Policy(np.array([[[0.0, 1.0]]]), (7,), (machine.start,), machine)
+            >>> path = tempfile.mkdtemp() + "/policy.npz"
+            >>> policy.save(path)
+            >>> Policy.load(path)(7, machine.start)
+            1
+        """
+        from cranium.learners.files import save_policy
+
+        save_policy(self, path)
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        env: gym.Env[Any, Any] | None = None,
+        *,
+        rewards: Mapping[str, Callable[..., float]] | None = None,
+        discretise: Callable[[Any], Any] | None = None,
+    ) -> Policy:
+        """Read a policy.
+
+        Args:
+            path: The file.
+            env: If it is given, its task and its world must be those that the policy was made for.
+            rewards: The reward functions of the task, if it has any.
+            discretise: What is to be done to an observation first, if something was in training.
+
+        Example:
+            >>> Policy.load("nowhere.npz")
+            Traceback (most recent call last):
+            cranium.errors.FileAccessError: cannot read nowhere.npz: No such file or directory
+        """
+        from cranium.learners.files import load_policy
+
+        return load_policy(path, env, rewards=rewards, discretise=discretise)
 
     def with_unknown(self, unknown: Unknown) -> Policy:
         """The same policy, with another answer to what it never learned."""

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from gymnasium.utils import seeding
 
+from cranium.aamdp.labelling import LabelReport
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
+from cranium.errors import UnsoundLabelsWarning
 from cranium.learners import kernels
 from cranium.learners.brains import Brain
 from cranium.learners.evaluation import Evaluation, TabularExaminer
 from cranium.learners.memory import Memory
 from cranium.learners.policy import Policy
+from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TabularRun"]
 
@@ -79,6 +83,24 @@ class TabularRun:
             self.product.automaton,
             world.first_action,
         )
+
+
+def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None:
+    """Warn if a label is no function of the observed (s, a, s′): then what is imagined is wrong."""
+    known = frozenset(product.automaton.propositions)
+    names = {label & known: number for number, label in enumerate(world.labels)}
+    labels = np.array([names[label & known] for label in world.labels])[world.label]
+    pairs = np.repeat(np.arange(len(world.first) - 1), np.diff(world.first))
+    state, action = np.divmod(pairs, world.num_actions)
+    seen, after = world.observation[state], world.observation[world.next_state]
+    steps = np.stack([seen, action, after, labels], axis=1)
+    kinds = np.unique(steps, axis=0)
+    again = np.flatnonzero((np.diff(kinds[:, :3], axis=0) == 0).all(axis=1))
+    if again.size:
+        s, a, t, one = kinds[again[0]]
+        both = tuple(world.labels[label] & known for label in (one, kinds[again[0] + 1, 3]))
+        found = (world.observations[s], int(a) + world.first_action, world.observations[t], both)
+        warnings.warn(LabelReport.unsoundness(found), UnsoundLabelsWarning, stacklevel=4)
 
 
 def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -29,9 +29,11 @@ from cranium.learners.config import (
     PlannerConfig,
     Schedule,
     TabularConfig,
+    as_data,
     choose_config,
 )
 from cranium.learners.evaluation import Evaluation, Instances, TabularExaminer, examiner_for
+from cranium.learners.files import world_print
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
 
@@ -171,7 +173,8 @@ def train(
     loop = _Loop(run, steps, every, until, gap)
     with Watch(progress, f"{learner} on {product.automaton.name or 'the task'}", steps) as watch:
         loop.go(watch)
-    return loop.result(learner, chosen, seed)
+    known = None if model is None else model.world
+    return loop.result(learner, chosen, seed, world_print(product, known))
 
 
 def _model(
@@ -229,8 +232,10 @@ class _Making:
 
     def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
         from cranium.learners.memory import open_space
-        from cranium.learners.tabular import TabularRun
+        from cranium.learners.tabular import TabularRun, warn_if_unsound
 
+        if getattr(self.config, "configurations", "") in ("seen", "reachable"):
+            warn_if_unsound(self.product, model.world)
         space = model.space
         if self.counter_limit is not None:
             space = open_space(self.product.automaton, self.counter_limit)
@@ -348,8 +353,16 @@ class _Loop:
             return self.solved_at is not None
         return self.until is not None and bool(self.until(found))
 
-    def result(self, learner: str, config: LearnerConfig, seed: int) -> TrainingResult:
+    def result(self, learner: str, config: LearnerConfig, seed: int, world: str) -> TrainingResult:
         run = self.run
+        about = {
+            "learner": learner,
+            "config": as_data(config),
+            "seed": seed,
+            "samples": self.done,
+            "samples_to_solve": self.solved_at,
+        }
+        policy = replace(run.policy(), world=world, about=about)
         return TrainingResult(
             learner,
             config,
@@ -358,7 +371,7 @@ class _Loop:
             self.done,
             self.solved_at,
             run.evaluate(optimum=True),
-            run.policy(),
+            policy,
             np.array(self.curve).reshape(-1, 4),
             int(run.ends[0]),
             int(run.ends[1]),

@@ -1,0 +1,289 @@
+"""The commands that learn a task, evaluate what was learned, and solve it exactly."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+import cranium
+from cranium.cli.output import errors_as_json, say, working
+from cranium.cli.sources import (
+    Options,
+    Task,
+    World,
+    WorldTask,
+    make_env,
+    parse_count,
+    parse_options,
+    task_of,
+)
+from cranium.errors import InvalidArgumentError, PolicyError
+from cranium.learners import LEARNERS, Evaluation, TrainingResult
+
+__all__ = ["register"]
+
+INTERRUPTED = 130
+NOT_SOLVED = 1
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def train(
+    world: World,
+    task: WorldTask = None,
+    language: Task = None,
+    learners: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner",
+            metavar="ID",
+            help=f"One of {', '.join(LEARNERS)}; several are trained in turn.",
+            show_default="cql",
+        ),
+    ] = None,
+    steps: Annotated[
+        str, typer.Option("--steps", help="How many samples: 500, 100k, 2M.")
+    ] = "100k",
+    seed: Annotated[int, typer.Option("--seed", help="The same seed, the same result.")] = 0,
+    until_solved: Annotated[
+        bool, typer.Option("--until-solved", help="Stop when every instance is solved.")
+    ] = False,
+    every: Annotated[
+        str | None, typer.Option("--every", help="Evaluate after so many samples.")
+    ] = None,
+    shaping: Annotated[
+        bool, typer.Option("--shaping", help="Shape rewards by the machine.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the learner, such as learning_rate=0.1; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    options: Options = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Write the agent (.npz).")
+    ] = None,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", metavar="PICTURE", help="Draw the learning curves.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn a task in a world, and say how many samples that took.
+
+    The greedy policy is evaluated without exploration, exactly, in every instance of the task, and
+    compared with the optimum. Ctrl-C ends it and keeps what was learned.
+    For example: cranium train Letter anbcdn --learner planner --learner cql --curve curves.png,
+    or: cranium train Office --language "mail person never decoration" --save agent.npz
+    """
+    with errors_as_json(as_json):
+        chosen = learners or ["cql"]
+        if save is not None:
+            _check_save(save, chosen)
+        if curve is not None:
+            from cranium.figures.curves import check_picture
+
+            check_picture(curve)
+        given = parse_options(options)
+        automaton = task_of(world, task, language)
+        env = make_env(world, automaton, given)
+        more = {**_settings(settings), **({"shaping": True} if shaping else {})}
+        results = []
+        for learner in chosen:
+            results.append(
+                _train(env, learner, steps, seed, until_solved, every, more, quiet=as_json)
+            )
+            if not as_json:
+                _report(env, results[-1][0], results[-1][1])
+            if results[-1][0].interrupted:
+                break
+        last = results[-1][0]
+        if save is not None:
+            recipe = {"world": world, "options": given}
+            about = {**last.policy.about, "recipe": recipe}
+            replace(last.policy, about=about).save(save)
+            _wrote(save, as_json)
+        if curve is not None:
+            from cranium.figures import draw_curves
+
+            draw_curves([result for result, _ in results], curve, title=automaton.name or "")
+            _wrote(curve, as_json)
+    if as_json:
+        typer.echo(json.dumps([_as_data(result, seconds) for result, seconds in results], indent=2))
+    if last.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _check_save(save: Path, learners: list[str]) -> None:
+    from cranium.learners.files import check_path
+
+    check_path(save)
+    if len(learners) > 1:
+        raise InvalidArgumentError("one agent is saved", fix="name one --learner only")
+
+
+def _train(
+    env: cranium.AutomatonAugmentedMDP,
+    learner: str,
+    steps: str,
+    seed: int,
+    until_solved: bool,
+    every: str | None,
+    settings: dict[str, Any],
+    *,
+    quiet: bool,
+) -> tuple[TrainingResult, float]:
+    begin = time.perf_counter()
+    result = cranium.train(
+        env,
+        learner,
+        steps=parse_count(steps),
+        seed=seed,
+        until="solved" if until_solved else None,
+        evaluate_every=None if every is None else parse_count(every),
+        progress=not quiet and sys.stderr.isatty(),
+        **settings,
+    )
+    return result, time.perf_counter() - begin
+
+
+def _settings(given: list[str] | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not (equals and name and value):
+            raise InvalidArgumentError(
+                f"a setting is NAME=VALUE, such as learning_rate=0.1, not {text!r}"
+            )
+        try:
+            found[name] = json.loads(value.lower())
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _report(env: cranium.AutomatonAugmentedMDP, result: TrainingResult, seconds: float) -> None:
+    say(f"task      {env.automaton.name}")
+    say(f"learner   {result.learner}, seed {result.seed}, {result.path} loop")
+    ends = f"{result.episodes:,} episodes, {result.successes:,} with success"
+    if result.overflows:
+        ends += f", {result.overflows:,} because a counter passed its limit"
+    stopped = "interrupted after " if result.interrupted else ""
+    say(f"samples   {stopped}{result.samples:,} in {seconds:.1f} s: {ends}")
+    solved = result.samples_to_solve
+    say(f"solved    {'not yet' if solved is None else f'after {solved:,} samples'}")
+    _report_evaluation(result.evaluation)
+
+
+def _report_evaluation(evaluation: Evaluation) -> None:
+    for number, line in enumerate(str(evaluation).splitlines()):
+        say(("greedy    " if number == 0 else " " * 10) + line)
+
+
+def _wrote(path: Path, as_json: bool) -> None:
+    if not as_json:
+        say(f"wrote {path}")
+
+
+def _as_data(result: TrainingResult, seconds: float) -> dict[str, Any]:
+    return {
+        "learner": result.learner,
+        "seed": result.seed,
+        "path": result.path,
+        "samples": result.samples,
+        "samples_to_solve": result.samples_to_solve,
+        "seconds": round(seconds, 3),
+        "episodes": result.episodes,
+        "overflows": result.overflows,
+        "interrupted": result.interrupted,
+        "evaluation": _evaluation_data(result.evaluation),
+    }
+
+
+def _evaluation_data(evaluation: Evaluation) -> list[dict[str, Any]]:
+    gap = evaluation.gap
+    return [
+        {
+            "instance": name,
+            "success": float(evaluation.success[i]),
+            "return": float(evaluation.returns[i]),
+            "steps": float(evaluation.lengths[i]),
+            "gap": None if gap is None else float(gap[i]),
+        }
+        for i, name in enumerate(evaluation.instances)
+    ]
+
+
+def evaluate(
+    agent: Annotated[
+        Path, typer.Argument(metavar="AGENT", help="What cranium train --save wrote.")
+    ],
+    options: Options = None,
+    unknown: Annotated[
+        Literal["error", "random", "nearest"],
+        typer.Option("--unknown", help="What to do beyond what was learned."),
+    ] = "error",
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate an agent in the world that it was trained in, or with other options of it.
+
+    Exit code 1 if it does not solve every instance. For example: cranium evaluate agent.npz
+    """
+    with errors_as_json(as_json):
+        policy = cranium.Policy.load(agent).with_unknown(unknown)
+        recipe = policy.about.get("recipe")
+        if not isinstance(recipe, dict):
+            raise PolicyError(
+                f"{agent} does not say in which world it was trained",
+                fix="evaluate it in Python: cranium.evaluate(env, cranium.Policy.load(…))",
+            )
+        known = {k: tuple(v) if isinstance(v, list) else v for k, v in recipe["options"].items()}
+        env = make_env(recipe["world"], policy.automaton, {**known, **parse_options(options)})
+        with working("evaluating"):
+            evaluation = cranium.evaluate(env, policy)
+        if as_json:
+            typer.echo(json.dumps(_evaluation_data(evaluation), indent=2))
+        else:
+            say(f"task      {policy.automaton.name}")
+            about = policy.about
+            say(f"agent     {about['learner']}, seed {about['seed']}, {about['samples']:,} samples")
+            _report_evaluation(evaluation)
+    if not evaluation.solved:
+        raise typer.Exit(NOT_SOLVED)
+
+
+def solve(
+    world: World,
+    task: WorldTask = None,
+    language: Task = None,
+    options: Options = None,
+    discount: Annotated[float, typer.Option("--discount", help="γ, up to 1.")] = 0.99,
+) -> None:
+    """Solve a task exactly, by value iteration over everything that can be reached.
+
+    For example: cranium solve Office mail-and-coffee,
+    or: cranium solve Letter --language "A^N B C D^N" --with times=3
+    """
+    env = make_env(world, task_of(world, task, language), parse_options(options))
+    with working("solving"):
+        optimum = cranium.solve(env, discount=discount)
+    say(f"task      {env.automaton.name}")
+    say(f"product   {optimum.product.num_pairs:,} pairs of a state and a configuration")
+    say(f"value     {optimum.start_value:.6f} at the start, discount {discount:g}")
+    say(f"success   {optimum.success_rate:.4f} within {env.horizon:,} steps")
+    say(f"length    {optimum.expected_length:.2f} steps on average")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command("train")(train)
+    app.command("evaluate")(evaluate)
+    app.command("solve")(solve)

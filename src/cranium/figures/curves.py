@@ -1,0 +1,66 @@
+"""Learning curves."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cranium.automata.files import write_bytes
+from cranium.errors import DrawingError
+from cranium.learners import TrainingResult
+
+__all__ = ["draw_curves"]
+
+ENDINGS = (".png", ".svg", ".pdf")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
+
+
+def check_picture(path: str | os.PathLike[str]) -> Path:
+    """Where a picture may be written."""
+    where = Path(path)
+    if where.suffix.lower() not in ENDINGS:
+        raise DrawingError(f"curves are drawn into {', '.join(ENDINGS)}, not {where.name!r}")
+    return where
+
+
+def draw_curves(
+    results: Sequence[TrainingResult], path: str | os.PathLike[str], *, title: str = ""
+) -> None:
+    """Draw the success of the greedy policy against the samples, a line for each result.
+
+    A dot marks where every instance was solved first. Samples are on a logarithmic scale.
+
+    Example:
+        >>> import cranium, gymnasium, tempfile
+        >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> result = cranium.train(env, "planner", steps=200, evaluate_every=5)
+        >>> draw_curves([result], tempfile.mkdtemp() + "/curves.svg")
+    """
+    where = check_picture(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    for result, colour in zip(results, COLOURS * len(results), strict=False):
+        samples, success = result.curve[:, 0], result.curve[:, 1]
+        axes.plot(samples, success, color=colour, label=result.learner, drawstyle="steps-post")
+        if result.samples_to_solve is not None:
+            axes.plot(result.samples_to_solve, 1.0, "o", color=colour)
+            axes.annotate(
+                f"{result.samples_to_solve:,}",
+                (result.samples_to_solve, 1.0),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha="center",
+                color=colour,
+            )
+    axes.set(xscale="log", ylim=(-0.03, 1.15), xlabel="samples", ylabel="success", title=title)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="center right")
+    stream = io.BytesIO()
+    kind = where.suffix.lower()[1:]
+    # Without a date and with fixed names, the same results give the same file.
+    figure.savefig(stream, format=kind, dpi=120, metadata={"Date": None} if kind == "svg" else None)
+    write_bytes(where, stream.getvalue())
