@@ -58,7 +58,7 @@ def draw_curves(
             )
     axes.set(xscale="log", ylim=(-0.03, 1.15), xlabel="samples", ylabel="success", title=title)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="center right")
+    axes.legend(frameon=False, loc="upper left")
     stream = io.BytesIO()
     kind = where.suffix.lower()[1:]
     # Without a date and with fixed names, the same results give the same file.

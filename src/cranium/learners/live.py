@@ -18,7 +18,7 @@ from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.policy import Policy
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import hashable, kept
-from cranium.worlds.tabular import finite_reward
+from cranium.worlds.tabular import paid_for
 
 __all__ = ["Discretise", "LiveRun"]
 
@@ -136,7 +136,7 @@ class LiveRun:
         extra = self.brain.memory.mind.extra
         extra[0] = info.get("ground_reward", 0.0)
         for number, function in enumerate(self.brain.memory.space.reward_functions):
-            extra[1 + number] = finite_reward(function, self.ground, action, ground)
+            extra[1 + number] = paid_for(function, self.ground, action, ground)
 
     def problem(self, status: int) -> Exception | None:  # noqa: ARG002
         """The product raises the machine's errors itself."""

@@ -13,11 +13,13 @@ from cranium.learners.guess_kernels import compiled
 __all__ = ["Model", "doubt", "generalise", "is_full", "is_known", "record", "slot_of", "split"]
 
 NOTHING = -1
-NEEDED, SLOTS, SPLITS, STALE, CROWDED, GUESSING, EMPTY, RANDOM, TWICE, DOUBTING = range(10)
+NEEDED, SLOTS, SPLITS, STALE, CROWDED, GUESSING, EMPTY, RANDOM, TWICE, DOUBTING, MET = range(11)
 """In ``numbers``: trials before a pair is believed that had one outcome so far, slots and splits in
 use, whether the plan is out of date, whether an outcome found no room, whether to guess, the row of
 the empty label, how many slots had several outcomes, how many were tried more than once, whether
-labels are taken to depend on the configuration everywhere."""
+labels are taken to depend on the configuration everywhere, how many observations were met."""
+BEGINS = 2
+"""In ``roots``: episodes have begun there; 1 if it was met otherwise."""
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -44,9 +46,9 @@ class Model(NamedTuple):
     origin: Ints  # [S, B]; the configuration in which it was first seen
     extra: Floats  # [S, B, 1 + F]
     hope: Floats  # [X]; what a configuration may be worth at most
-    roots: Ints  # [O]; where episodes have begun
+    roots: Ints  # [O]; which observations were met, and where episodes began
     guess: guesses.Guess
-    numbers: Longs  # [10]
+    numbers: Longs  # [11]
     settings: Floats  # [4]; discount, tolerance, the floor of guesses, trials in a random world
 
 

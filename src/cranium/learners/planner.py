@@ -87,7 +87,7 @@ class PlannerBrain:
         _, width, actions = self.memory.mind.q.shape
         total = self.numbering.total if self.guessing else self.memory.room
         floor = self.config.discount**self.config.patience
-        numbers = np.zeros(10, np.int64)
+        numbers = np.zeros(11, np.int64)
         numbers[knowing.NEEDED], numbers[knowing.GUESSING] = 1, self.guessing
         slots = max(slots, 4 * outcomes)
         kinds = np.int32
@@ -150,7 +150,7 @@ class PlannerBrain:
         """An observation has got a number."""
         if number >= len(self.codes):
             self.codes = np.resize(self.codes, max(2 * number, 64))
-        self.codes[number] = self.numbering.code(observation) if self.guessing else number
+        self.codes[number] = self.numbering.code(observation) if self.guessing else -1
 
     # Both paths
 
@@ -203,12 +203,15 @@ class PlannerBrain:
         position = self.memory.position
         position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
         position[kernels.AGE] = 0
-        self.model.roots[self.codes[observation]] = 1
+        self.model.roots[self._code(observation)] = knowing.BEGINS
         return self._act()
+
+    def _code(self, observation: int) -> int:
+        return int(planning.code_of(self.codes, self.model.numbers, observation))
 
     def _act(self) -> int:
         position = self.memory.position
-        seen, x = int(self.codes[position[kernels.STATE]]), int(position[kernels.CONFIGURATION])
+        seen, x = self._code(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
         while self._is_full():
             self._make_room()
         plan = self.plan
@@ -225,8 +228,8 @@ class PlannerBrain:
         then = int(mind.next_configuration[row, x])
         if then < 0:
             return then
-        seen, action = self.codes[position[kernels.STATE]], int(position[kernels.ACTION])
-        what = (self.codes[after], row, int(terminated), mind.extra, mind.q.shape[2])
+        seen, action = self._code(position[kernels.STATE]), int(position[kernels.ACTION])
+        what = (self._code(after), row, int(terminated), mind.extra, mind.q.shape[2])
         planning.remember(self.model, self.plan, seen, action, x, *what)
         if not np.isfinite(self.plan.value[self.plan.number[seen, x]]):
             return kernels.NOT_FINITE
@@ -242,7 +245,7 @@ class PlannerBrain:
         roots = (mind.ending, self.model.roots)
         self._look_ahead(
             "judging",
-            lambda plan: planning.add_roots(*roots, plan, codes, self.first, everything),
+            lambda plan: planning.add_roots(*roots, plan, self.first, everything),
         )
         planning.write_values(mind.q, self.judging, codes, self.config.discount)
         return mind.q

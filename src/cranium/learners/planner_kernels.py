@@ -23,15 +23,18 @@ from cranium.learners.kernels import (
     RUNNING,
     SAMPLES,
     STATE,
+    UNKNOWN,
     Mind,
     World,
     draw,
     go_on,
 )
 from cranium.learners.model_kernels import (
+    BEGINS,
     DOUBTING,
     EMPTY,
     GUESSING,
+    MET,
     NEEDED,
     NOTHING,
     STALE,
@@ -155,8 +158,10 @@ def _expand(model: Model, tables: Tables, plan: Plan, i: int, actions: int) -> N
             share = model.times[slot, b] / tried if known else 1.0
             row = model.row[slot, b]
             then = tables.next_configuration[row, x]
+            if then == UNKNOWN:  # it leads to a configuration that was never met
+                plan.gain[i, action] += share * model.hope[x]
             if then < 0:
-                continue  # the machine refuses it, or it leads to what was never met
+                continue
             gained = tables.reward[row, x] + model.extra[slot, b, 0]
             if tables.function[row, x] >= 0:
                 gained += model.extra[slot, b, 1 + tables.function[row, x]]
@@ -276,6 +281,7 @@ def remember(
     """Add an experience to the model; the plan is out of date if that changes what is believed."""
     pair = observation * actions + action
     slot = slot_of(model.slot, model.split, pair, x)
+    model.roots[after] = max(model.roots[after], 1)
     first = slot == NOTHING
     if first:
         slot = new_slot(model.numbers, model.before, model.action, observation, action)
@@ -321,6 +327,15 @@ def _expected(model: Model, plan: Plan, slot: int, x: int) -> bool:
 
 
 @compiled
+def code_of(codes: Ints, numbers: Longs, observation: int) -> int:
+    """How the model calls an observation: by its vector, or by when it was met."""
+    if codes[observation] < 0:
+        codes[observation] = numbers[MET]
+        numbers[MET] += 1
+    return int(codes[observation])
+
+
+@compiled
 def run(
     world: World,
     mind: Mind,
@@ -339,16 +354,17 @@ def run(
     goal = position[SAMPLES] + steps
     while position[SAMPLES] < goal:
         state, x = position[STATE], position[CONFIGURATION]
-        seen = codes[world.observation[state]]
+        seen = code_of(codes, model.numbers, world.observation[state])
         if position[AGE] == 0:
-            model.roots[seen] = 1
+            model.roots[seen] = BEGINS
         if is_full(model.numbers, model.after, model.split):
             return FULL
         if needs_plan(model.numbers, plan.stamp, plan.counts, seen, x):
             return PLAN
         action = act(model, plan, seen, x, agent.random())
         k = draw(world, state * actions + action, nature)
-        row, after = world.row[k], codes[world.observation[world.next_state[k]]]
+        row = world.row[k]
+        after = code_of(codes, model.numbers, world.observation[world.next_state[k]])
         if mind.next_configuration[row, x] < 0:
             return REFUSED
         ended = 1 if world.terminated[k] else 0
@@ -360,13 +376,11 @@ def run(
 
 
 @compiled
-def add_roots(
-    ending: Ints, roots: Ints, plan: Plan, codes: Ints, start: int, everything: bool
-) -> None:
+def add_roots(ending: Ints, roots: Ints, plan: Plan, start: int, everything: bool) -> None:
     """Plan from where episodes begin, or from everywhere."""
-    for seen in codes:
+    for seen in range(roots.shape[0]):
         for x in range(ending.shape[0]):
-            wanted = everything or (roots[seen] > 0 and x == start)
+            wanted = roots[seen] > 0 if everything else roots[seen] == BEGINS and x == start
             if wanted and ending[x] == GOES_ON:
                 node(plan.number, plan.stamp, plan.nodes, plan.counts, seen, x)
 
@@ -376,7 +390,7 @@ def write_values(q: Floats, plan: Plan, codes: Ints, discount: float) -> None:
     """Write the values of what was planned into Q."""
     for number in range(codes.shape[0]):
         for x in range(q.shape[1]):
-            if plan.stamp[codes[number], x] == plan.counts[0]:
+            if codes[number] >= 0 and plan.stamp[codes[number], x] == plan.counts[0]:
                 i = plan.number[codes[number], x]
                 for action in range(q.shape[2]):
                     q[number, x, action] = action_value(plan, i, action, discount)

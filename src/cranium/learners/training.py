@@ -231,17 +231,19 @@ class _Making:
         self.seen = seen
 
     def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
-        from cranium.learners.memory import open_space
+        from cranium.learners.memory import IMAGINED, open_space
         from cranium.learners.tabular import TabularRun, warn_if_unsound
 
         if getattr(self.config, "configurations", "") in ("seen", "reachable"):
             warn_if_unsound(self.product, model.world)
-        space = model.space
+        automaton, space = self.product.automaton, model.space
         if self.counter_limit is not None:
-            space = open_space(self.product.automaton, self.counter_limit)
-            known = frozenset(self.product.automaton.propositions)
-            for label in model.world.labels:
-                space.add_label(label & known)
+            space = open_space(automaton, self.counter_limit)
+        elif isinstance(self.config, PlannerConfig):  # it must not know what can happen here
+            space = open_space(automaton, self.product.counter_limit, IMAGINED)
+            space = space if len(space) > 1 else model.space
+        for label in model.world.labels:
+            space.add_label(label & frozenset(automaton.propositions))
         brain = self._brain(space, model.world.num_actions, len(model.world.observations))
         return TabularRun(self.product, model, brain, examiner, seed)
 

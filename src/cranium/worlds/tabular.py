@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,7 +88,7 @@ class TabularWorld:
         before = self.observations[self.observation[state]]
         after = self.observations[self.observation[self.next_state[outcome]]]
         called = action + self.first_action
-        return finite_reward(function, before, called, after)
+        return paid_for(function, before, called, after)
 
     @classmethod
     def of(cls, world: FiniteWorld, labelling: Labelling | None = None) -> TabularWorld:
@@ -266,18 +265,15 @@ class Draft:
         )
 
 
-def finite_reward(
+def paid_for(
     function: Callable[[Any, Any, Any], float], before: Any, action: Any, after: Any
 ) -> float:
-    """What a reward function pays, which must be a finite number."""
-    paid = float(function(before, action, after))
-    if not math.isfinite(paid):
-        raise RewardError(
-            f"the reward function {getattr(function, 'name', function)!r} returned {paid} for "
-            f"s = {shorten(before)}, a = {action}, s′ = {shorten(after)}",
-            fix="a reward is a finite number",
-        )
-    return paid
+    """What a reward function pays; an error says for what."""
+    try:
+        return float(function(before, action, after))
+    except RewardError as problem:
+        step = f"s = {shorten(before)}, a = {action}, s′ = {shorten(after)}"
+        raise RewardError(f"{problem.message} for {step}", fix=problem.fix) from None
 
 
 def default_key(env: gym.Env[Any, Any]) -> StateKey:
