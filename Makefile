@@ -47,6 +47,8 @@ bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/step.py
 	$(BIN)/python benchmarks/product.py
 	$(BIN)/python benchmarks/tables.py
+	$(BIN)/python benchmarks/learners.py
+	$(BIN)/python benchmarks/learner_costs.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) out docs/_build
@@ -73,8 +75,9 @@ $(VENV)/.sb3: pyproject.toml | $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --editable '.[sb3]'
 	@touch $@
 
-# The peer wants torch and stable-baselines3, which its automata do not use: only what they need.
+# The peer wants torch and stable-baselines3, which its automata and its tabular agents do not use:
+# only what they need.
 $(VENV)/.bench: pyproject.toml | $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --no-deps pyrewardmachines==1.1.1
-	$(BIN)/python -m pip install --quiet 'numpy>=2'
+	$(BIN)/python -m pip install --quiet 'numpy>=2' tqdm
 	@touch $@

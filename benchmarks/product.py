@@ -8,120 +8,18 @@ product less that of the bare environment and of the labelling function. ``make 
 from __future__ import annotations
 
 import argparse
-import statistics
-import sys
 import time
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import numpy as np
+from peers import LETTER, OFFICE, PeerLabels, PeerMachine, Row, by_turns, medians
+from pycrm.crossproduct import CrossProduct
 
 import cranium
 from cranium.worlds import FiniteWorld, LetterEnv, OfficeWorld
 
-try:
-    from pycrm.automaton import CountingRewardMachine
-    from pycrm.crossproduct import CrossProduct
-    from pycrm.label import LabellingFunction
-except ImportError:
-    sys.exit("the peer is not installed: run make bench")
-
 STEPS = 2_000
-
-
-class Event(Enum):
-    """The propositions, as PyCRM wants them."""
-
-    A = "A"
-    B = "B"
-    C = "C"
-    D = "D"
-    mail = "mail"
-    empty = "empty"
-    coffee = "coffee"
-    person = "person"
-    decoration = "decoration"
-
-
-# The two tasks of the paper as a PyCRM user writes them: for each state, in order, what is read,
-# the next state, the change and the reward; -1 ends.
-Row = tuple[str, int, tuple[int, ...], float]
-LETTER: dict[int, list[Row]] = {
-    0: [
-        ("A / (-)", 0, (1,), 0),
-        ("B / (NZ)", 1, (0,), 0),
-        ("B / (Z)", -1, (0,), 0),
-        ("C or D / (-)", -1, (0,), 0),
-        ("/ (-)", 0, (0,), 0),
-    ],
-    1: [("C / (-)", 2, (0,), 0), ("A or B or D / (-)", -1, (0,), 0), ("/ (-)", 1, (0,), 0)],
-    2: [
-        ("D / (NZ)", 2, (-1,), 0),
-        ("A or B or C / (NZ)", -1, (0,), 0),
-        ("/ (Z)", -1, (0,), 1),
-        ("/ (NZ)", 2, (0,), 0),
-    ],
-}
-OFFICE: dict[int, list[Row]] = {
-    0: [
-        ("mail / (-,-)", 0, (1, 1), 0),
-        ("empty / (NZ,-)", 1, (0, 0), 0),
-        ("empty / (Z,-)", -1, (0, 0), 0),
-        ("coffee or person or decoration / (-,-)", -1, (0, 0), 0),
-        ("/ (-,-)", 0, (0, 0), 0),
-    ],
-    1: [
-        ("coffee / (NZ,-)", 1, (-1, 0), 0),
-        ("mail or empty or person or decoration / (NZ,-)", -1, (0, 0), 0),
-        ("/ (Z,-)", 2, (0, 0), 0),
-        ("/ (NZ,-)", 1, (0, 0), 0),
-    ],
-    2: [
-        ("person / (-,NZ)", 2, (0, -1), 0),
-        ("mail or empty or coffee or decoration / (-,NZ)", -1, (0, 0), 0),
-        ("/ (-,Z)", -1, (0, 0), 1),
-        ("/ (-,NZ)", 2, (0, 0), 0),
-    ],
-}
-
-
-class PeerMachine(CountingRewardMachine):
-    """A machine from such rows."""
-
-    u_0 = 0
-    c_0: tuple[int, ...] = (0,)
-
-    def __init__(self, rows: dict[int, list[Row]]) -> None:
-        self.rows = rows
-        self.c_0 = (0,) * len(rows[0][0][2])
-        super().__init__(env_prop_enum=Event)
-
-    def _get_state_transition_function(self) -> dict:
-        return {u: {row[0]: row[1] for row in rows} for u, rows in self.rows.items()}
-
-    def _get_counter_transition_function(self) -> dict:
-        return {u: {row[0]: row[2] for row in rows} for u, rows in self.rows.items()}
-
-    def _get_reward_transition_function(self) -> dict:
-        return {u: {row[0]: row[3] for row in rows} for u, rows in self.rows.items()}
-
-    def sample_counter_configurations(self) -> list[tuple[int, ...]]:
-        """Needed by the base class, not by this benchmark."""
-        return [self.c_0]
-
-
-class PeerLabels(LabellingFunction):
-    """The world's own events, as far as the task knows them."""
-
-    def __init__(self, world: FiniteWorld, known: tuple[str, ...]) -> None:
-        super().__init__()
-        self.world = world
-        self.known = {name: Event(name) for name in known}
-
-    def __call__(self, obs: Any, action: Any, next_obs: Any) -> set[Event]:
-        """The events of the last step."""
-        return {self.known[name] for name in self.world.events if name in self.known}
 
 
 def steps(env: Any, actions: list[int]) -> Callable[[], float]:
@@ -176,13 +74,7 @@ def measure(
         "peer": steps(peer, actions),
         "peer's labels": labels(peer_labels, STEPS),
     }
-    times: dict[str, list[float]] = {kind: [] for kind in runs}
-    for run in runs.values():
-        run()  # warm up
-    for _ in range(turns):
-        for kind, run in runs.items():
-            times[kind].append(run())
-    middle = {kind: statistics.median(found) for kind, found in times.items()}
+    middle = medians(by_turns(runs, turns))
     cost = middle["ours"] - middle["bare"] - middle["our labels"]
     peers = middle["peer"] - middle["bare"] - middle["peer's labels"]
     print(f"library:{name}")

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from laws.strategies import specs
-from laws.test_table_laws import machine_of, random_worlds
+from learners.tasks import tasks
 from learners.test_tabular import CONFIGS, letter
 
 import cranium
@@ -46,8 +45,9 @@ def assert_same(one, other):
 
 
 def both(env, learner="cql", **options):
+    options["evaluate_every"] = options["steps"]
     one = train(env, learner, path="compiled", **options)
-    other = train(env, learner, path="python", evaluate_every=options["steps"], **options)
+    other = train(env, learner, path="python", **options)
     assert (one.path, other.path) == ("compiled", "python")
     return one, other
 
@@ -55,10 +55,10 @@ def both(env, learner="cql", **options):
 @SLOW
 @given(st.data())
 def test_both_paths_give_the_same_values(data):
-    machine = machine_of(data.draw(specs()))
-    if machine is None:
+    task = data.draw(tasks(counters=2))
+    if task is None:
         return
-    world = data.draw(random_worlds(machine.propositions))
+    machine, world = task
     horizon = data.draw(st.integers(1, 12))
     env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
     config = data.draw(CONFIGS)

@@ -10,11 +10,10 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from laws.strategies import specs
-from laws.test_table_laws import machine_of, random_worlds
 from learners import naive
+from learners.tasks import lively_machine, lively_world, tasks
 
 import cranium
 from cranium import Transition
@@ -42,16 +41,16 @@ def letter(times=1, **options):
 @SLOW
 @given(st.data())
 def test_the_compiled_loop_is_the_naive_one(data):
-    machine = machine_of(data.draw(specs()))
-    if machine is None:
+    task = data.draw(tasks(counters=2))
+    if task is None:
         return
-    world = data.draw(random_worlds(machine.propositions))
+    machine, world = task
     config = data.draw(CONFIGS)
     horizon = data.draw(st.integers(1, 12))
     env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
     try:
         model = TabularProduct.of(TabularWorld.of(world), machine, counter_limit=3)
-        result = train(env, "cql", steps=60, seed=3, config=config)
+        result = train(env, "cql", steps=60, seed=3, config=config, evaluate_every=60)
     except RunError:
         return  # some way leads to an error
     met = list(model.space.configurations)
@@ -84,16 +83,34 @@ def test_with_learning_rate_one_a_deterministic_world_is_learned_exactly(learner
     assert np.abs(learned - exact).max() < 1e-9
 
 
-def test_with_falling_rates_a_random_world_is_approached():
-    lake = gym.make("FrozenLake-v1", is_slippery=True)
-    goal = cranium.labelling_from_cells({15: "goal"})
-    env = cranium.product(lake, cranium.compile_language("goal"), goal)
+@pytest.mark.parametrize("learner", ["ql", "cql"])
+@settings(max_examples=8, phases=[Phase.generate])
+@given(seed=st.integers(0, 10**6), counters=st.integers(0, 1))
+def test_with_falling_rates_random_products_are_approached(learner, seed, counters):
+    rng = np.random.default_rng(seed)
+    machine, world = lively_machine(rng, counters), lively_world(rng)
+    env = cranium.product(world, machine, counter_limit=1, horizon=30)
     config = TabularConfig(
-        learning_rate=Visits(0.6), exploration=1.0, discount=0.9, initial_value=0.0
+        learning_rate=Visits(0.7), exploration=1.0, discount=0.6, initial_value=0.0
     )
-    result = train(env, "ql", steps=15_000_000, seed=0, config=config)
-    learned, exact = values(result, cranium.solve(env, discount=0.9))
-    assert np.abs(learned - exact).max() < 0.02
+    result = train(env, learner, steps=2_000_000, seed=seed, config=config)
+    optimum = cranium.solve(env, discount=0.6)
+    learned, exact = values(result, optimum)
+    often = reach(optimum.product, 30) > 0.3
+    assert np.abs(learned - exact)[often].max() < 0.1
+
+
+def reach(model, horizon):
+    """How many times a pair is visited in an episode of random actions."""
+    actions = model.world.num_actions
+    pairs = np.repeat(np.arange(model.num_pairs * actions) // actions, np.diff(model.first))
+    here, total = model.initial, np.zeros(model.num_pairs)
+    for _ in range(horizon):
+        total += here
+        share = here[pairs] * model.probability / actions
+        alive = model.next_pair >= 0
+        here = np.bincount(model.next_pair[alive], share[alive], model.num_pairs)
+    return total
 
 
 def test_shaping_leaves_the_optimal_policy_as_it_is():

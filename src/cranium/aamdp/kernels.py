@@ -99,10 +99,11 @@ def follow(
     initial: Floats,  # [P]
     horizon: int,
     discount: float,
+    least: float,
 ) -> tuple[float, float, float, float]:
     """The expected return, success, length and discounted return of a policy, up to the horizon.
 
-    It ends earlier where nothing that is discounted so much could still matter.
+    It ends earlier where what comes is discounted to less than ``least``.
     """
     pairs = policy.shape[0]
     actions = (first.shape[0] - 1) // pairs
@@ -110,7 +111,7 @@ def follow(
     here, there = np.flatnonzero(initial), np.zeros(pairs, np.int64)
     total, won, length, value, weight = 0.0, 0.0, 0.0, 0.0, 1.0
     for _ in range(horizon):
-        if here.shape[0] == 0 or weight < 1e-12:
+        if here.shape[0] == 0 or weight < least:
             break
         found = 0
         for pair in here:

@@ -138,7 +138,7 @@ def solve(
     policy = np.argmax(q, axis=1).astype(np.int64)
     if discount == 1:
         policy = soonest(*arrays[:3], q, 10 * small, horizon or HORIZON)
-    found = follow(*arrays, model.success, policy, model.initial, horizon or HORIZON, 1.0)
+    found = follow(*arrays, model.success, policy, model.initial, horizon or HORIZON, 1.0, 0.0)
     start = float(value @ model.initial)
     numbers = (float(number) for number in found[:3])
     return Solution(model, value, q, policy, discount, tolerance, sweeps, start, *numbers)

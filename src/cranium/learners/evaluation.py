@@ -33,7 +33,7 @@ class Evaluation:
         success: How likely the policy succeeds. [I]
         returns: Its expected return. [I]
         lengths: How many steps it takes. [I]
-        values: Its expected discounted return, without a horizon where that is known. [I]
+        values: Its expected discounted return; without a horizon if the optimum is known. [I]
         exact: Whether these are the true numbers, or averages over episodes.
         optimum: The greatest discounted return that is possible, if it is known. [I]
 
@@ -169,14 +169,14 @@ class TabularExaminer(Examiner):
         if policy is not None and (chosen < ANY).any():
             self._ask(policy, chosen)
         safe = np.maximum(chosen, ANY)
-        found = [follow(*arrays, safe, start, self.horizon, 1.0) for start in self.starts.values()]
-        returns, success, lengths, _ = np.array(found).T
-        # The optimum knows no horizon, so neither does what is compared with it.
-        span = (HORIZON, self.discount)
-        values = np.array(
-            [follow(*arrays, safe, start, *span)[3] for start in self.starts.values()]
-        )
+        starts = self.starts.values()
+        span = (self.horizon, self.discount, 0.0)
+        found = [follow(*arrays, safe, start, *span) for start in starts]
+        returns, success, lengths, values = np.array(found).T
         best = self._best() if optimum else None
+        if best is not None:  # the optimum knows no horizon, so neither does what is compared to it
+            longer = (HORIZON, self.discount, 1e-12)
+            values = np.array([follow(*arrays, safe, start, *longer)[3] for start in starts])
         return Evaluation(
             tuple(self.starts), success, returns, lengths, values, exact=True, optimum=best
         )

@@ -77,7 +77,8 @@ class PlannerBrain:
         self.codes = np.zeros(0, np.int32)
         self.hope = np.zeros(0)
         self.model: Any = None
-        self.edges = 1024
+        self.plan: Any = None
+        self.edges = 1 << 14
         self._allocate(slots=64, outcomes=4, splits=4)
 
     # Room
@@ -120,7 +121,8 @@ class PlannerBrain:
         model.numbers[knowing.EMPTY] = labels.index(0) if 0 in labels else -1
         self.model = model
         # One plan to act by, one to be judged by: how often somebody looks changes nothing.
-        self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
+        if self.plan is None or self.plan.stamp.shape != (total, width):
+            self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
 
     def _guess(self, total: int, actions: int) -> Any:
         return guess_kernels.Guess(
@@ -195,7 +197,7 @@ class PlannerBrain:
             add_roots(plan)
             if planning.look_ahead(self.model, tables, plan):
                 return
-            self.edges *= 2
+            self.edges *= 8
             setattr(self, name, _resized(plan, self.edges))
 
     def start(self, observation: int) -> int:

@@ -189,7 +189,7 @@ def _sweep(
     discount: float,
     tolerance: float,
 ) -> None:
-    """Work out the values, from the last node to the first and again, until nothing changes.
+    """Work out the values, from the last node to the first and back, until nothing changes.
 
     They begin at zero and rise, so that they come to rest after as many sweeps as there are turns
     in the best way, however slowly they would have fallen around loops.
@@ -197,10 +197,11 @@ def _sweep(
     actions = gain.shape[1]
     for i in range(nodes):
         value[i] = 0.0
-    change = np.inf
+    change, back = np.inf, True
     while change > tolerance:
         change = 0.0
-        for i in range(nodes - 1, -1, -1):
+        for j in range(nodes):
+            i = nodes - 1 - j if back else j
             best = -np.inf
             for action in range(actions):
                 total = 0.0
@@ -209,6 +210,7 @@ def _sweep(
                 best = max(best, gain[i, action] + discount * total, floor[i, action])
             change = max(change, abs(best - value[i]))
             value[i] = best
+        back = not back
 
 
 @compiled

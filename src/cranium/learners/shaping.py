@@ -8,6 +8,7 @@ it is. The same value is the most that a learner may hope for.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,24 @@ def machine_values(
     """
     limit = int(MOST ** (1 / max(automaton.num_counters, 1)) + 1e-9)
     limit = limit if counter_limit is None else min(limit, counter_limit)
+    value, best = _all_values(automaton, limit, discount, bonus, tolerance)
+
+    def look(configuration: Configuration) -> float:
+        if configuration == OVERFLOW or automaton.is_terminal(configuration):
+            return 0.0
+        at = Configuration(
+            configuration.state, tuple(min(count, limit) for count in configuration.counters)
+        )
+        return value[at] if at in value else best.get(configuration.state, 0.0)
+
+    return np.array([look(configuration) for configuration in configurations])
+
+
+@lru_cache(maxsize=32)
+def _all_values(
+    automaton: CountingRewardAutomaton, limit: int, discount: float, bonus: float, tolerance: float
+) -> tuple[dict[Configuration, float], dict[str, float]]:
+    """The values of all configurations, and the best value of each machine state."""
     known = reachable(automaton, limit)
     numbers = {configuration: number for number, configuration in enumerate(known)}
     edges: list[tuple[int, int, float]] = []
@@ -72,18 +91,7 @@ def machine_values(
     best: dict[str, float] = {}
     for configuration, found in zip(known, value, strict=True):
         best[configuration.state] = max(best.get(configuration.state, -np.inf), float(found))
-
-    def look(configuration: Configuration) -> float:
-        if configuration == OVERFLOW or automaton.is_terminal(configuration):
-            return 0.0
-        at = Configuration(
-            configuration.state, tuple(min(count, limit) for count in configuration.counters)
-        )
-        if at in numbers:
-            return float(value[numbers[at]])
-        return best.get(configuration.state, 0.0)
-
-    return np.array([look(configuration) for configuration in configurations])
+    return dict(zip(known, value.tolist(), strict=True)), best
 
 
 def _constant(reward: Any) -> float:

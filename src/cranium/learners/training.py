@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -56,13 +57,13 @@ class TrainingResult:
         samples: How many samples were taken.
         samples_to_solve: After how many the greedy policy first solved every instance, or None.
         evaluation: The greedy policy at the end.
-        policy: What was learned.
         curve: Samples, and the success, return and steps of the greedy policy then, averaged over
             the instances. [T, 4]
         episodes: How many episodes ended while training, with exploration.
         successes: How many of them with success.
         overflows: How many of them because a counter passed its limit.
         interrupted: Whether Ctrl-C ended it.
+        learned: What makes the policy.
 
     Example:
         >>> import cranium
@@ -79,17 +80,30 @@ class TrainingResult:
     samples: int
     samples_to_solve: int | None
     evaluation: Evaluation
-    policy: Policy = field(repr=False)
     curve: Floats = field(repr=False)
     episodes: int
     successes: int
     overflows: int
     interrupted: bool
+    learned: Callable[[], Policy] = field(repr=False, compare=False)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What was learned, worked out when it is asked for."""
+        return self.learned()
+
+    def __reduce__(self) -> Any:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return _restored, ({**values, "learned": None}, self.policy)
 
     @property
     def q(self) -> Floats:
         """The values of actions. [O, X, A] as in the policy."""
         return self.policy.q
+
+
+def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
+    return TrainingResult(**{**values, "learned": lambda: policy})
 
 
 def train(
@@ -174,7 +188,7 @@ def train(
     with Watch(progress, f"{learner} on {product.automaton.name or 'the task'}", steps) as watch:
         loop.go(watch)
     known = None if model is None else model.world
-    return loop.result(learner, chosen, seed, world_print(product, known))
+    return loop.result(learner, chosen, seed, lambda: world_print(product, known))
 
 
 def _model(
@@ -355,7 +369,9 @@ class _Loop:
             return self.solved_at is not None
         return self.until is not None and bool(self.until(found))
 
-    def result(self, learner: str, config: LearnerConfig, seed: int, world: str) -> TrainingResult:
+    def result(
+        self, learner: str, config: LearnerConfig, seed: int, world: Callable[[], str]
+    ) -> TrainingResult:
         run = self.run
         about = {
             "learner": learner,
@@ -364,7 +380,11 @@ class _Loop:
             "samples": self.done,
             "samples_to_solve": self.solved_at,
         }
-        policy = replace(run.policy(), world=world, about=about)
+
+        def learned() -> Policy:
+            policy: Policy = run.policy()
+            return replace(policy, world=world(), about=about)
+
         return TrainingResult(
             learner,
             config,
@@ -373,10 +393,10 @@ class _Loop:
             self.done,
             self.solved_at,
             run.evaluate(optimum=True),
-            policy,
             np.array(self.curve).reshape(-1, 4),
             int(run.ends[0]),
             int(run.ends[1]),
             int(run.ends[2]),
             self.interrupted,
+            learned,
         )
