@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import gymnasium as gym
@@ -147,30 +148,6 @@ def test_one_policy_for_all_n():
     assert result.evaluation.success.tolist() == [1] * 5
 
 
-def test_the_planner_needs_a_fourth_of_the_samples():
-    env = letter(1)
-    few = [
-        train(env, "planner", steps=5000, seed=s, evaluate_every=20, until="solved")
-        for s in range(10)
-    ]
-    many = [
-        train(env, "cql", steps=100_000, seed=s, evaluate_every=20, until="solved")
-        for s in range(10)
-    ]
-    assert all(result.evaluation.solved for result in few)
-    needed = [np.median([r.samples_to_solve for r in found]) for found in (few, many)]
-    assert 4 * needed[0] < needed[1]
-
-
-def test_the_planner_learns_a_random_world():
-    lake = gym.make("FrozenLake-v1", is_slippery=True)
-    goal = cranium.labelling_from_cells({15: "goal"})
-    env = cranium.product(lake, cranium.compile_language("goal"), goal)
-    result = train(env, "planner", steps=60_000, seed=0)
-    optimum = cranium.solve(env)
-    assert result.evaluation.success[0] > 0.95 * optimum.success_rate
-
-
 def test_crm_is_cql_on_a_reward_machine():
     machine = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=2)
     env = cranium.product(LetterEnv.experiment(2), machine, horizon=100)
@@ -179,6 +156,51 @@ def test_crm_is_cql_on_a_reward_machine():
     assert one.evaluation.solved
     with pytest.raises(InvalidArgumentError, match="crm learns on reward machines"):
         train(letter(), "crm", steps=10)
+
+
+def toro_icarte(env, seed, steps, rate, discount, exploration, initial):
+    """CRM as in the reward-machine literature: every state of the machine learns from every step."""
+    machine, world = env.automaton, env.unwrapped
+    first, second = np.random.SeedSequence(seed).spawn(2)
+    agent = np.random.default_rng(first)
+    env.reset(seed=int(second.generate_state(1)[0]))
+    alive = [u for u in machine.states if u not in machine.terminal]
+    q = defaultdict(lambda: [initial] * 4)
+    u, s = machine.initial, tuple(world.observe(world.state).tolist())
+    for _ in range(steps):
+        explore, which = agent.random(), agent.random()
+        ties = [a for a in range(4) if q[u, s][a] == max(q[u, s])]
+        action = int(which * 4) if explore < exploration else ties[int(which * len(ties))]
+        _, _, terminated, truncated, info = env.step(action)
+        after = tuple(world.observe(world.state).tolist())
+        learned = {}
+        for v in alive:
+            step = machine.step((v, ()), info["label"])
+            target, w = step.reward, step.configuration.state
+            if w not in machine.terminal:
+                target += discount * max(q[w, after])
+            learned[v] = q[v, s][action] + rate * (target - q[v, s][action])
+        for v, value in learned.items():
+            q[v, s] = [value if a == action else old for a, old in enumerate(q[v, s])]
+        u, s = info["machine_state"], after
+        if terminated or truncated:
+            env.reset()
+            u, s = machine.initial, tuple(world.observe(world.state).tolist())
+    return q
+
+
+@pytest.mark.parametrize("task", ["coffee", "patrol"])
+def test_crm_is_toro_icartes_update_step_for_step(task):
+    env = cranium.find_product(gym.make(f"cranium/ToroOffice-{task}-v0"))
+    settings = {"discount": 0.9, "exploration": 0.1}
+    result = train(env, "crm", steps=4000, seed=2, learning_rate=0.5, initial_value=2.0, **settings)
+    expected = toro_icarte(env, 2, 4000, 0.5, 0.9, 0.1, 2.0)
+    policy = result.policy
+    for o, seen in enumerate(policy.observations):
+        for x, configuration in enumerate(policy.configurations):
+            if configuration.state not in env.automaton.terminal:
+                found = expected[configuration.state, tuple(seen.tolist())]
+                assert policy.q[o, x].tolist() == found
 
 
 def test_the_same_seed_gives_the_same_result_and_another_another():

@@ -1,0 +1,193 @@
+"""The model-based learner: exact where nothing is guessed, quick where something is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from learners.tasks import lively_machine, lively_world, tasks
+from learners.test_tabular import letter
+
+import cranium
+from cranium.errors import InvalidArgumentError, RunError
+from cranium.learners import PlannerConfig, train
+from cranium.worlds import FiniteWorld, LetterEnv, Outcome
+
+SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+def solved_after(env, learner="planner", steps=4000, every=20, seeds=10, **more):
+    """The median number of samples; every seed must solve it."""
+    found = [
+        train(env, learner, steps=steps, seed=s, evaluate_every=every, until="solved", **more)
+        for s in range(seeds)
+    ]
+    assert all(result.evaluation.solved for result in found)
+    return np.median([result.samples_to_solve for result in found])
+
+
+@SLOW
+@given(seed=st.integers(0, 10**6), counters=st.integers(0, 2))
+def test_without_guesses_a_certain_world_is_solved_optimally(seed, counters):
+    rng = np.random.default_rng(seed)
+    machine, world = lively_machine(rng, counters), lively_world(rng, random=False)
+    env = cranium.product(world, machine, counter_limit=3, horizon=50)
+    config = PlannerConfig(generalise=False, discount=0.9, tolerance=1e-9)
+    try:
+        result = train(env, "planner", steps=3000, seed=seed, config=config, evaluate_every=3000)
+    except RunError:
+        return  # some way leads to an error
+    assert result.evaluation.gap.max() < 1e-6
+
+
+def test_what_is_known_is_valued_as_by_value_iteration():
+    env = letter(1)
+    result = train(env, "planner", steps=6000, seed=0, generalise=False, discount=0.95)
+    optimum = cranium.solve(env, discount=0.95)
+    model, policy = optimum.product, result.policy
+    rows = [policy.number(model.world.observations[o]) for o in model.world.observation]
+    columns = [policy.place(model.space.decode(int(x))) for x in model.configuration]
+    chosen = policy.q[np.array(rows)[model.state], columns]
+    start = int(np.argmax(model.initial))
+    assert chosen[start].max() == pytest.approx(optimum.value[start], abs=1e-6)
+    # Hope is never below the truth.
+    assert (chosen.max(axis=1) > optimum.value - 1e-6).all()
+
+
+@pytest.mark.parametrize("times", [1, 3, 5, (1, 5)])
+def test_it_needs_a_seventh_of_the_samples_of_the_best_cql(times):
+    env = letter(times)
+    few = solved_after(env)
+    best = min(
+        solved_after(env, "cql", 100_000, 100, seeds=5, shaping=shaping, learning_rate=rate)
+        for shaping in (False, True)
+        for rate in (0.5, 1.0)
+    )
+    assert 7 * few < best
+
+
+def test_even_without_guesses_it_needs_a_fourth():
+    env = letter(1)
+    few = solved_after(env, generalise=False)
+    assert 4 * few < solved_after(env, "cql", 100_000, 100)
+
+
+@pytest.mark.parametrize("task", ["mail-and-coffee", "mail-delivery"])
+def test_the_office_is_solved_by_all_seeds(task):
+    env = gym.make(f"cranium/Office-{task}-v0")
+    few = solved_after(env, every=50)
+    assert 7 * few < solved_after(env, "cql", 300_000, 5000, seeds=3)
+
+
+@pytest.mark.parametrize("observation", ["cell", "paper"])
+@pytest.mark.parametrize("times", [1, 3, (1, 3)])
+def test_labels_that_depend_on_something_hidden_are_split_by_configurations(observation, times):
+    env = letter(times, observation=observation)
+    solved_after(env, every=50, steps=8000, seeds=5)
+    solved_after(env, every=50, steps=8000, seeds=5, generalise=False)
+
+
+def test_a_random_world_is_learned():
+    lake = gym.make("FrozenLake-v1", is_slippery=True)
+    goal = cranium.labelling_from_cells({15: "goal"})
+    env = cranium.product(lake, cranium.compile_language("goal"), goal)
+    result = train(env, "planner", steps=60_000, seed=0, trials=100)
+    assert result.evaluation.gap[0] < 0.02
+
+
+class Teleporter(FiniteWorld):
+    """A corridor in which going right from cell 3 leads to the far end, against all experience."""
+
+    vocabulary = ("goal",)
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.MultiDiscrete([40])
+
+    def initial(self, options):
+        return [(1.0, 10)]
+
+    def outcomes(self, state, action):
+        if (state, action) == (3, 1):
+            return [Outcome(1.0, 39)]
+        return [Outcome(1.0, min(max(state + (1 if action else -1), 0), 20))]
+
+    def label(self, state, action, after):
+        return frozenset({"goal"} if after == 39 else ())
+
+    def observe(self, state):
+        return np.array([state])
+
+
+def test_a_wrong_guess_is_doubted_when_nothing_else_works():
+    env = cranium.product(Teleporter(), cranium.compile_language("goal"), horizon=60)
+    result = train(env, "planner", steps=2000, seed=0)
+    assert result.evaluation.solved
+
+
+def test_guesses_need_whole_numbers_and_the_rest_works_without():
+    class Named(LetterEnv):
+        def observe(self, state):
+            return super().observe(state) / 10
+
+    world = Named.experiment(1)
+    world.observation_space = gym.spaces.Box(0, 1, (3,), np.float64)
+    env = cranium.product(world, cranium.library.load("anbcdn"), horizon=100)
+    result = train(env, "planner", steps=2000, seed=0, evaluate_every=10, until="solved")
+    plain = train(letter(1), "planner", steps=2000, evaluate_every=10, until="solved",
+                  generalise=False)  # fmt: skip
+    assert result.samples_to_solve == plain.samples_to_solve
+
+
+@SLOW
+@given(st.data())
+def test_how_often_somebody_looks_changes_nothing(data):
+    task = data.draw(tasks(counters=1))
+    if task is None:
+        return
+    machine, world = task
+    env = cranium.product(world, machine, counter_limit=2, horizon=9)
+    config = PlannerConfig(generalise=data.draw(st.booleans()), discount=0.9)
+    try:
+        one, other = (
+            train(env, "planner", steps=60, seed=2, config=config, evaluate_every=every)
+            for every in (1, 60)
+        )
+    except RunError:
+        return
+    assert np.array_equal(one.q, other.q)
+    assert one.successes == other.successes
+
+
+def test_nonsense_is_refused():
+    for wrong in ({"trials": 0}, {"patience": -1}, {"tolerance": 0}, {"discount": 1}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
+            train(letter(), "planner", steps=10, **wrong)
+    with pytest.raises(InvalidArgumentError, match="the config of planner is a PlannerConfig"):
+        train(letter(), "planner", steps=10, config=cranium.learners.TabularConfig())
+
+
+def test_it_does_the_same_without_the_compiler():
+    code = (
+        "import cranium, gymnasium;"
+        "env = gymnasium.make('cranium/Letter-anbcdn-v0', times=1);"
+        "r = cranium.train(env, 'planner', steps=40, seed=3, evaluate_every=40, counter_limit=2);"
+        "print(r.q.sum().hex(), r.episodes)"
+    )
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "NUMBA_DISABLE_JIT": off},
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for off in ("0", "1")
+    ]
+    assert told[0] == told[1]
