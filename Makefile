@@ -9,12 +9,13 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/.core  ## compile the paper's running example, check it, run a word through it, draw it
+demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw the machine and the curves
 	@mkdir -p out
-	@$(BIN)/cranium compile "A^N B C^N" -o out/anbcn.yaml
-	@$(BIN)/cranium check library:anbcn
-	@$(BIN)/cranium run library:anbcn "A A B C C"
-	@$(BIN)/cranium draw library:anbcn -o out/anbcn.png
+	@$(BIN)/cranium compile "A^N B C D^N" -o out/task.yaml --draw out/task.png
+	@$(BIN)/cranium check out/task.yaml
+	@$(BIN)/cranium run out/task.yaml "A A B C D D"
+	@$(BIN)/cranium solve Letter out/task.yaml
+	@$(BIN)/cranium train Letter out/task.yaml --learner planner --learner cql --until-solved --every 20 --curve out/curves.png
 
 test: $(VENV)/.dev  ## all tests but those that need Stable-Baselines3
 	$(BIN)/python -m pytest -n auto -m "not sb3"
@@ -41,6 +42,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg
 	$(BIN)/cranium draw library:office -o docs/pictures/office.svg
 	$(BIN)/cranium worlds Office --draw docs/pictures/office-map.png > /dev/null
+	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --every 20 --curve docs/pictures/learning.svg > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
@@ -49,6 +51,7 @@ bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/learners.py
 	$(BIN)/python benchmarks/learner_costs.py
+	$(BIN)/python benchmarks/samples.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) out docs/_build

@@ -128,7 +128,9 @@ def test_make_demo(tmp_path):
         shown += done.stdout
     assert "no findings" in shown
     assert "accepted, total reward 1" in shown
-    assert (tmp_path / "out" / "anbcn.png").read_bytes().startswith(b"\x89PNG")
+    assert shown.count("solved    after") == 2
+    for picture in ("task.png", "curves.png"):
+        assert (tmp_path / "out" / picture).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_version_is_the_same_everywhere():

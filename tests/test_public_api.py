@@ -14,7 +14,7 @@ import pytest
 
 import cranium
 import cranium.errors
-from cranium import aamdp, compiled, languages, worlds
+from cranium import aamdp, compiled, figures, languages, learners, worlds
 
 PUBLIC = {
     "FALSE",
@@ -50,6 +50,10 @@ PUBLIC = {
     "save",
     "unroll",
     "AutomatonAugmentedMDP",
+    "Policy",
+    "evaluate",
+    "learners",
+    "train",
     "check_labelling",
     "labelling",
     "labelling_from_cells",
@@ -109,7 +113,7 @@ def _public_objects():
 
 
 def _objects_of_packages():
-    for package in (aamdp, compiled, languages, worlds):
+    for package in (aamdp, compiled, figures, languages, learners, worlds):
         for name in package.__all__:
             value = getattr(package, name)
             if inspect.isfunction(value) or inspect.isclass(value):

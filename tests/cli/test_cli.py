@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -434,3 +435,107 @@ def test_solve_prints_the_optimum(run):
     assert "success   1.0000 within 1,000 steps" in shown
     assert "length    15.00 steps" in shown
     assert f"value     {0.9**14:.6f} at the start" in shown
+
+
+def test_solve_takes_languages_files_and_options_of_the_world(run):
+    shown = run("solve", "Letter", "--language", "A^N B C D^N", "--with", "times=3")
+    assert "length    25.00 steps" in shown
+    run("convert", "library:anbcdn", "-o", "task.yaml")
+    assert "length    17.00 steps" in run("solve", "Letter", "task.yaml", "--with", "times=1")
+
+
+# Learning
+
+
+def test_train_says_how_many_samples_saves_and_draws(run, tmp_path):
+    shown = run(
+        *("train", "Letter", "anbcdn", "--learner", "planner", "--steps", "2k", "--until-solved"),
+        *("--with", "times=1..2", "--every", "10", "--save", "agent.npz", "--curve", "c.svg"),
+    )
+    assert "learner   planner, seed 0, compiled loop" in shown
+    assert "A 2 times  1.0000 success, " in shown
+    assert " of at most 0.8179" in shown
+    assert shown.endswith("wrote agent.npz\nwrote c.svg\n")
+    assert "<svg" in (tmp_path / "c.svg").read_text()
+    again = run("evaluate", "agent.npz")
+    assert "agent     planner, seed 0" in again
+    assert "A once     1.0000 success, 17.00 steps" in again
+    data = json.loads(run("evaluate", "agent.npz", "--json", "--with", "times=2"))
+    assert [one["instance"] for one in data] == ["A 2 times"]
+    assert data[0]["success"] == 1
+
+
+def test_train_can_compare_learners_and_speak_json(run):
+    data = json.loads(
+        run("train", "Letter", "anbcdn", "--with", "times=1", "--learner", "cql", "--learner", "ql",
+            "--steps", "20k", "--until-solved", "--shaping", "--json")
+    )  # fmt: skip
+    assert [one["learner"] for one in data] == ["cql", "ql"]
+    assert all(one["samples"] == one["samples_to_solve"] for one in data)
+    assert data[0]["evaluation"][0]["gap"] < 0.1
+
+
+def test_train_takes_a_language_and_settings(run):
+    shown = run(
+        *("train", "Office", "--language", "mail person never decoration", "--steps", "300"),
+        *("--set", "learning_rate=0.1", "--set", "configurations=seen", "--seed", "3"),
+    )
+    assert "learner   cql, seed 3" in shown
+    assert "solved    not yet" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Ofice", "mail-delivery"], "did you mean 'Office'?"),
+        (["Office"], "give a TASK"),
+        (["Office", "mail-delivery", "--language", "mail"], "one of them"),
+        (["Office", "mail-delivry"], "did you mean 'mail-delivery'?"),
+        (["Office", "no.yaml"], "no.yaml"),
+        (["Office", "mail-delivery", "--learner", "sarsa"], "no such learner: 'sarsa'"),
+        (["Office", "mail-delivery", "--steps", "many"], "a number of samples is 500, 100k"),
+        (["Office", "mail-delivery", "--steps", "0"], "a number of samples is 500, 100k"),
+        (["Office", "mail-delivery", "--set", "discount=7"], "discount is from 0 to 1, not 7"),
+        (["Office", "mail-delivery", "--set", "discount"], "a setting is NAME=VALUE"),
+        (["Office", "mail-delivery", "--set", "gamma=1"], "no such setting of cql: 'gamma'"),
+        (["Office", "mail-delivery", "--with", "mail"], "an option of a world is NAME=VALUE"),
+        (["Office", "mail-delivery", "--with", "male=3"], "cannot be made with"),
+        (["Office", "mail-delivery", "--with", "mail=0"], "the mail is a whole number"),
+        (["Office", "mail-delivery", "--save", "agent.txt"], "into a .npz file"),
+        (["Office", "mail-delivery", "--curve", "c.txt"], "curves are drawn into"),
+        (["Office", "mail-delivery", "--seed", "-1"], "seed is a whole number of at least 0"),
+        (["Office", "mail-and-coffee", "--learner", "crm"], "crm learns on reward machines"),
+        (["Office", "mail-delivery", "--learner", "cql", "--learner", "ql", "--save", "a.npz"],
+         "one agent is saved"),
+    ],
+)  # fmt: skip
+def test_train_refuses_nonsense(run, arguments, message):
+    assert message in " ".join(run("train", *arguments, code=BAD).split())
+
+
+def test_evaluate_refuses_what_is_no_agent_and_says_when_one_fails(run, tmp_path):
+    assert "cannot read" in run("evaluate", "agent.npz", code=BAD)
+    (tmp_path / "agent.npz").write_bytes(b"hello")
+    assert "not a policy of ours" in run("evaluate", "agent.npz", code=BAD)
+    run("train", "Letter", "anbcdn", "--steps", "50", "--save", "agent.npz")
+    assert "0.0000 success" in run("evaluate", "agent.npz", code=NOT_GOOD)
+    machine = cranium.library.load("anbcn")
+    cranium.Policy(np.zeros((1, 1, 2)), (7,), (machine.start,), machine).save(tmp_path / "bare.npz")
+    assert "does not say in which world" in run("evaluate", "bare.npz", code=BAD)
+
+
+def test_ctrl_c_while_training_keeps_what_was_learned(tmp_path):
+    command = ["train", "Letter", "anbcdn", "--steps", "1000M", "--save", "agent.npz"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cranium", *command],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    time.sleep(8)
+    process.send_signal(signal.SIGINT)
+    shown, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, shown
+    assert "samples   interrupted after" in shown
+    assert (tmp_path / "agent.npz").exists()

@@ -85,7 +85,7 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
         return tuple(world.observe(state).tolist())
 
     def value(o, x, a):
-        return q.get((o, x, a), config.initial_value)
+        return q.get((o, x, a), config.first_value)
 
     def begin():
         state = pick(nature, world.initial({}))

@@ -60,7 +60,7 @@ def test_the_compiled_loop_is_the_naive_one(data):
     for o, view in enumerate(policy.observations):
         for x, configuration in enumerate(policy.configurations):
             for a in range(2):
-                known = expected.get((tuple(view.tolist()), configuration, a), config.initial_value)
+                known = expected.get((tuple(view.tolist()), configuration, a), config.first_value)
                 assert result.q[o, x, a] == pytest.approx(known, rel=1e-12, abs=1e-12)
 
 

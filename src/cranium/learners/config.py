@@ -138,9 +138,8 @@ class TabularConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.initial_value is None:
-            object.__setattr__(self, "initial_value", 0.0 if self.shaping is True else 0.5)
-        check_number("initial_value", self.initial_value)
+        if self.initial_value is not None:
+            check_number("initial_value", self.initial_value)
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
         if self.configurations not in ("current", "seen", "reachable"):
@@ -153,6 +152,13 @@ class TabularConfig(LearnerConfig):
             )
         if isinstance(self.exploration, Visits):
             raise InvalidArgumentError("exploration is a number or a schedule, not Visits")
+
+    @property
+    def first_value(self) -> float:
+        """The initial value, also if it was left out."""
+        if self.initial_value is not None:
+            return float(self.initial_value)
+        return 0.0 if self.shaping is True else 0.5
 
 
 @dataclass(frozen=True)
@@ -241,7 +247,7 @@ def choose_config(
     """The config of a learner: its defaults or one that is given, with some settings changed.
 
     Example:
-        >>> choose_config("cql", None, {"shaping": True}).initial_value
+        >>> choose_config("cql", None, {"shaping": True}).first_value
         0.0
         >>> choose_config("planner", None, {"epsilon": 1})
         Traceback (most recent call last):
@@ -260,8 +266,6 @@ def choose_config(
     for name in settings:
         if name not in names:
             raise UnknownNameError.of(f"setting of {learner}", name, names)
-    if "shaping" in settings and "initial_value" not in settings and config is None:
-        settings = {**settings, "initial_value": None}  # it depends on the shaping
     if learner == "ql":
         settings = {**settings, "configurations": "current"}
     return replace(chosen, **settings)

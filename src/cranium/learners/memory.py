@@ -93,7 +93,7 @@ class Memory:
         self.floats = np.zeros(values + table + more)
         views = getattr(kernels.mind_of, "py_func", kernels.mind_of)
         self.mind = views(self.ints, self.floats, self.position)
-        self.mind.q[:] = self.config.initial_value
+        self.mind.q[:] = self.config.first_value
 
     @property
     def room(self) -> int:

@@ -134,11 +134,26 @@ class Policy:
         return load_policy(path, env, rewards=rewards, discretise=discretise)
 
     def with_unknown(self, unknown: Unknown) -> Policy:
-        """The same policy, with another answer to what it never learned."""
+        """The same policy, with another answer to what it never learned.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> policy = Policy(np.array([[[0.0, 1.0]]]), (7,), (machine.start,), machine)
+            >>> policy.with_unknown("random")(8, machine.start) in (0, 1)
+            True
+        """
         return replace(self, unknown=unknown)
 
     def number(self, observation: Any) -> int | None:
-        """The number of an observation; None if an action is to be drawn."""
+        """The number of an observation; None if an action is to be drawn.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> Policy(np.zeros((2, 1, 2)), (7, 8), (machine.start,), machine).number(8)
+            1
+        """
         seen = observation if self.discretise is None else self.discretise(observation)
         number = self._numbers.get(hashable(seen))
         if number is None and self.unknown != "random":
@@ -149,7 +164,18 @@ class Policy:
         return number
 
     def place(self, configuration: Configuration) -> int | None:
-        """The number of a configuration; None if an action is to be drawn."""
+        """The number of a configuration; None if an action is to be drawn.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> policy = Policy(np.zeros((1, 1, 2)), (7,), (machine.start,), machine)
+            >>> policy.place(Configuration("counting", (9,)))
+            Traceback (most recent call last):
+            cranium.errors.PolicyError: the configuration ⟨counting, 9⟩ is beyond what was learned
+              fix: train with a greater counter_limit, or take
+              policy.with_unknown("nearest") or ("random")
+        """
         place = self._places.get(configuration)
         if place is not None or self.unknown == "random":
             return place
@@ -179,6 +205,13 @@ class Policy:
 
         ``any_action`` stands where one is to be drawn, and ``any_action - 1`` where asking the
         policy would be an error.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> policy = Policy(np.array([[[0.0, 1.0]]]), (7,), (machine.start,), machine)
+            >>> policy.actions([7, 8], [machine.start], -1).tolist()
+            [[1], [-2]]
         """
         rows, columns = (
             np.array([self._find(find, thing, any_action) for thing in things], np.int64)
