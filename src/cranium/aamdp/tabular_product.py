@@ -115,25 +115,29 @@ class _Builder:
         level = self._keys(starts.astype(np.int64), np.full(len(starts), self.space.start))
         initial = world.initial[starts]
         order = [level]
-        known = np.sort(level)
+        known, count = np.zeros(0, np.bool_), len(level)
         parts: list[tuple[Any, ...]] = []
         while len(level):
             part = self._expand(level)
             parts.append(part)
+            size = len(self.space) * world.num_states
+            if size > len(known):
+                known = np.concatenate([known, np.zeros(2 * size - len(known), np.bool_)])
+            known[level] = True
             fresh = np.unique(part[1][part[1] >= 0])
-            where = np.minimum(np.searchsorted(known, fresh), len(known) - 1)
-            level = fresh[known[where] != fresh]
-            known = np.union1d(known, level)
-            if len(known) > MAX_PAIRS:
+            level = fresh[~known[fresh]]
+            count += len(level)
+            if count > MAX_PAIRS:
                 raise SpaceError(
                     f"the product has more than {MAX_PAIRS:,} pairs of a state and a configuration",
                     fix="lower the counter limit",
                 )
             order.append(level)
         keys = np.concatenate(order)
-        ranks = np.argsort(keys)
+        numbers = np.zeros(len(known), np.int64)
+        numbers[keys] = np.arange(len(keys))
         targets = np.concatenate([part[1] for part in parts])
-        found = ranks[np.minimum(np.searchsorted(keys[ranks], targets), len(keys) - 1)]
+        found = numbers[targets]  # where it is below zero it is not used
         counts = np.concatenate([part[0] for part in parts])
         chances = np.zeros(len(keys))
         chances[: len(starts)] = initial

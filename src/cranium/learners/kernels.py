@@ -15,6 +15,13 @@ from numpy.typing import NDArray
 
 __all__ = ["Mind", "World", "begin", "experience", "learn", "mind_of", "run"]
 
+inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+compiled = njit(
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+
 CURRENT, SEEN, REACHABLE = 0, 1, 2
 CONSTANT, LINEAR, VISITS = 0, 1, 2
 GOES_ON, FAILED, ACCEPTED, OVERFLOWED = 0, 1, 2, 3
@@ -63,7 +70,7 @@ class Mind(NamedTuple):
     position: Longs  # [16]; where the learner is, and the sizes O, X, A, L, 1 + F, R, visits?
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
     """The arrays of a learner, as views into its buffers."""
     observations, configurations = position[SIZES], position[SIZES + 1]
@@ -94,20 +101,19 @@ def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
     )
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _scheduled(first: float, last: float, over: float, sample: int) -> float:
     return first + (last - first) * min(sample / over, 1.0)
 
 
-@njit(cache=True, nogil=True)
-def choose(mind: Mind, observation: int, x: int, explore: float, pick: float) -> int:
+@inlined
+def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, pick: float) -> int:
     """ε-greedy with two random numbers: whether to explore, and which action of several."""
-    q, rates = mind.q, mind.rates
     actions = q.shape[2]
-    if explore < _scheduled(rates[4], rates[5], rates[6], mind.position[SAMPLES]):
+    if explore < epsilon:
         return int(pick * actions)
-    best, ties = -np.inf, 0
-    for action in range(actions):
+    best, ties = q[observation, x, 0], 1
+    for action in range(1, actions):
         value = q[observation, x, action]
         if value > best:
             best, ties = value, 1
@@ -122,7 +128,7 @@ def choose(mind: Mind, observation: int, x: int, explore: float, pick: float) ->
     return 0
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def paid(mind: Mind, row: int, x: int, extra: Floats) -> float:
     """The reward of reading a label in a configuration."""
     reward: float = mind.reward[row, x] + extra[0]
@@ -131,76 +137,85 @@ def paid(mind: Mind, row: int, x: int, extra: Floats) -> float:
     return reward
 
 
-@njit(cache=True, nogil=True)
-def _aim(mind: Mind, x: int, after: int, row: int, terminated: bool, extra: Floats) -> float:
-    """What Q is drawn to: terminations cut, truncations do not."""
-    then = mind.next_configuration[row, x]
-    target: float = paid(mind, row, x, extra) - mind.potential[x]
-    if not terminated and mind.ending[then] == GOES_ON:
-        best = mind.q[after, then, 0]
-        for other in range(1, mind.q.shape[2]):
-            best = max(best, mind.q[after, then, other])
-        target += mind.settings[1] * (best + mind.potential[then])
-    return target
-
-
-@njit(cache=True, nogil=True)
+@inlined
 def learn(
-    mind: Mind,
+    q: Floats,
+    visits: Ints,
+    next_configuration: Ints,
+    function: Ints,
+    ending: Ints,
+    members: Ints,
+    reward: Floats,
+    potential: Floats,
+    targets: Floats,
+    extra: Floats,  # [·, 1 + F]
+    count: int,
     observation: int,
     action: int,
     after: int,
     row: int,
-    terminated: bool,
-    extra: Floats,  # [1 + F]
+    k: int,  # which row of extra
+    discount: float,  # 0 where the world ended
+    rate: float,
+    power: float,  # of the visits, below zero if they do not matter
 ) -> None:
     """Learn from one experience, imagined from every configuration of the set, all at once.
 
-    Where the machine refuses the label it cannot have happened, and nothing is learned.
+    Where the machine refuses the label it cannot have happened, and nothing is learned. The arrays
+    are arguments of their own: a tuple of them would be counted, array by array, in every call.
     """
-    count, allowed = mind.position[MEMBERS], mind.next_configuration[row]
-    if after == observation:  # what is written would be read again
-        for i in range(count):
-            if allowed[mind.members[i]] >= 0:
-                mind.targets[i] = _aim(mind, mind.members[i], after, row, terminated, extra)
-    kind, rate = int(mind.rates[0]), mind.rates[1]
-    if kind == LINEAR:
-        rate = _scheduled(mind.rates[1], mind.rates[2], mind.rates[3], mind.position[SAMPLES])
     for i in range(count):
-        x = mind.members[i]
-        if allowed[x] < 0:
+        x = np.uintp(members[i])  # no sign: it cannot count from the end
+        then = next_configuration[row, x]
+        if then < 0:
             continue
-        if after == observation:
-            target = mind.targets[i]
-        else:
-            target = _aim(mind, x, after, row, terminated, extra)
-        if kind == VISITS:
-            mind.visits[observation, x, action] += 1
-            rate = 1.0 / mind.visits[observation, x, action] ** mind.rates[1]
-        mind.q[observation, x, action] += rate * (target - mind.q[observation, x, action])
+        target = reward[row, x] + extra[k, 0]
+        if function[row, x] >= 0:
+            target += extra[k, 1 + function[row, x]]
+        target -= potential[x]
+        if discount > 0 and ending[then] == GOES_ON:
+            best = q[after, then, 0]
+            for other in range(1, q.shape[2]):
+                value = q[after, then, other]
+                best = value if value > best else best
+            target += discount * (best + potential[then])
+        targets[i] = target
+    for i in range(count):
+        x = np.uintp(members[i])  # no sign: it cannot count from the end
+        if next_configuration[row, x] >= 0:
+            if power >= 0:
+                visits[observation, x, action] += 1
+                rate = 1.0 / visits[observation, x, action] ** power
+            q[observation, x, action] += rate * (targets[i] - q[observation, x, action])
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def _admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, count: int) -> int:
+    """Add all configurations with the counter values of this one; how many there are then."""
+    known[counters[x]] = 1
+    for y in range(counters.shape[0]):
+        if counters[y] == counters[x] and ending[y] == GOES_ON:
+            members[count] = y
+            count += 1
+    return count
+
+
+@inlined
 def note(mind: Mind, x: int) -> None:
     """Let the set of imagined configurations follow the real one."""
-    kind = int(mind.settings[0])
+    kind, position = int(mind.settings[0]), mind.position
     if kind == CURRENT:
-        mind.members[0] = x
-        mind.position[MEMBERS] = 1
+        mind.members[0], position[MEMBERS] = x, 1
     elif kind == SEEN and not mind.known[mind.counters[x]]:
-        mind.known[mind.counters[x]] = 1
-        count = mind.position[MEMBERS]
-        for y in range(mind.counters.shape[0]):
-            if mind.counters[y] == mind.counters[x] and mind.ending[y] == GOES_ON:
-                mind.members[count] = y
-                count += 1
-        mind.position[MEMBERS] = count
+        position[MEMBERS] = _admit(
+            x, mind.counters, mind.known, mind.ending, mind.members, position[MEMBERS]
+        )
 
 
 # The whole loop, where the world is arrays
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
     """Begin an episode."""
     index, drawn = 0, rng.random()
@@ -212,7 +227,7 @@ def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> Non
     note(mind, start)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw(world: World, pair: int, rng: np.random.Generator) -> int:
     """What an action leads to, drawn with one random number."""
     k: int = world.first[pair]
@@ -222,7 +237,7 @@ def draw(world: World, pair: int, rng: np.random.Generator) -> int:
     return k
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def go_on(
     world: World,
     mind: Mind,
@@ -250,7 +265,18 @@ def go_on(
     return False
 
 
-@njit(cache=True, nogil=True)
+@inlined
+def _rates(rates: Floats, sample: int) -> tuple[float, float, float]:
+    """The learning rate, the power of the visits (below zero without), and ε."""
+    rate, power = rates[1], -1.0
+    if rates[0] == LINEAR:
+        rate = _scheduled(rates[1], rates[2], rates[3], sample)
+    elif rates[0] == VISITS:
+        power = rates[1]
+    return rate, power, _scheduled(rates[4], rates[5], rates[6], sample)
+
+
+@compiled
 def run(
     world: World,
     mind: Mind,
@@ -261,39 +287,100 @@ def run(
     ends: Floats,
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING."""
-    actions = mind.q.shape[2]
-    position = mind.position
+    q, visits, next_configuration, function = (
+        mind.q,
+        mind.visits,
+        mind.next_configuration,
+        mind.function,
+    )
+    ending, members, counters, known = mind.ending, mind.members, mind.counters, mind.known
+    reward, potential, targets = mind.reward, mind.potential, mind.targets
+    rates, position = mind.rates, mind.position
+    first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
+    terminated, extra, starts = world.terminated, world.extra, world.starts
+    start_cumulative, observation = world.start_cumulative, world.observation
+    kind, discount, horizon = int(mind.settings[0]), mind.settings[1], int(mind.settings[2])
+    actions = q.shape[2]
+    state, x, age = position[STATE], position[CONFIGURATION], position[AGE]
+    sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
     for _ in range(steps):
-        state, x = position[STATE], position[CONFIGURATION]
-        seen = world.observation[state]
+        seen = observation[state]
+        rate, power, epsilon = _rates(rates, sample)
         explore, pick = agent.random(), agent.random()
-        action = choose(mind, seen, x, explore, pick)
-        k = draw(world, state * actions + action, nature)
-        row, after = world.row[k], world.observation[world.next_state[k]]
-        if mind.next_configuration[row, x] < 0:
-            return REFUSED
-        learn(mind, seen, action, after, row, world.terminated[k], world.extra[k])
-        if not np.isfinite(mind.q[seen, x, action]):
-            return NOT_FINITE
-        go_on(world, mind, k, start, nature, ends)
-    return RUNNING
+        action = choose(q, seen, x, epsilon, explore, pick)
+        pair = state * actions + action
+        k, drawn = first[pair], nature.random()
+        while k < first[pair + 1] - 1 and cumulative[k] <= drawn:
+            k += 1
+        row, after = rows[k], observation[next_state[k]]
+        then = next_configuration[row, x]
+        if then < 0:
+            status = REFUSED
+            break
+        learn(
+            q,
+            visits,
+            next_configuration,
+            function,
+            ending,
+            members,
+            reward,
+            potential,
+            targets,
+            extra,
+            count,
+            seen,
+            action,
+            after,
+            row,
+            k,
+            0.0 if terminated[k] else discount,
+            rate,
+            power,
+        )
+        if not np.isfinite(q[seen, x, action]):
+            status = NOT_FINITE
+            break
+        age += 1
+        sample += 1
+        ends[3] += reward[row, x] + extra[k, 0]
+        if function[row, x] >= 0:
+            ends[3] += extra[k, 1 + function[row, x]]
+        if terminated[k] or ending[then] != GOES_ON or age == horizon:
+            ends[0] += 1
+            ends[1] += ending[then] == ACCEPTED
+            ends[2] += ending[then] == OVERFLOWED
+            index, drawn = 0, nature.random()
+            while index < starts.shape[0] - 1 and start_cumulative[index] <= drawn:
+                index += 1
+            state, x, age = np.int64(starts[index]), start, 0
+        else:
+            state, x = np.int64(next_state[k]), np.int64(then)
+        if kind == CURRENT:
+            members[0], count = x, 1
+        elif kind == SEEN and not known[counters[x]]:
+            count = _admit(x, counters, known, ending, members, count)
+    position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
+    position[SAMPLES], position[MEMBERS] = sample, count
+    return status
 
 
 # One call for each step, where the environment is in Python
 
 
-@njit(cache=True, nogil=True)
+@inlined
 def _next_action(mind: Mind) -> int:
     position = mind.position
     cursor = position[CURSOR]
     position[CURSOR] = cursor + 2
     seen, x = position[STATE], position[CONFIGURATION]
-    action = choose(mind, seen, x, mind.randoms[cursor], mind.randoms[cursor + 1])
+    epsilon = _rates(mind.rates, position[SAMPLES])[2]
+    action = choose(mind.q, seen, x, epsilon, mind.randoms[cursor], mind.randoms[cursor + 1])
     position[ACTION] = action
     return action
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def start(ints: Ints, floats: Floats, position: Longs, observation: int, x: int) -> int:
     """Begin an episode with this observation; the first action."""
     mind = mind_of(ints, floats, position)
@@ -302,7 +389,7 @@ def start(ints: Ints, floats: Floats, position: Longs, observation: int, x: int)
     return _next_action(mind)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def experience(
     ints: Ints, floats: Floats, position: Longs, after: int, row: int, terminated: int, over: int
 ) -> int:
@@ -312,7 +399,28 @@ def experience(
     then: int = mind.next_configuration[row, x]
     if then < 0:
         return then
-    learn(mind, seen, action, after, row, terminated != 0, mind.extra)
+    rate, power, _ = _rates(mind.rates, position[SAMPLES])
+    learn(
+        mind.q,
+        mind.visits,
+        mind.next_configuration,
+        mind.function,
+        mind.ending,
+        mind.members,
+        mind.reward,
+        mind.potential,
+        mind.targets,
+        mind.extra.reshape((1, mind.extra.shape[0])),
+        position[MEMBERS],
+        seen,
+        action,
+        after,
+        row,
+        0,
+        0.0 if terminated else mind.settings[1],
+        rate,
+        power,
+    )
     if not np.isfinite(mind.q[seen, x, action]):
         return NOT_FINITE
     position[AGE] += 1

@@ -60,13 +60,15 @@ class LiveRun:
         self.ends = np.zeros(4)
         self.ground: Any = None
         self.action = -1
+        self.pays = product.add_ground_reward or not product.automaton.is_constant
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
+        step, plain = self._step, self.plain and self.discretise is None
         for _ in range(min(steps, CHUNK)):
             if self.action < 0:
                 self._reset()
-            status = self._step()
+            status = step(plain)
             if status < 0:
                 return status
         return kernels.RUNNING
@@ -77,16 +79,19 @@ class LiveRun:
         self.ground = self._ground(observation)
         self.action = self.brain.start(self._number(self.ground))
 
-    def _step(self) -> int:
+    def _step(self, plain: bool) -> int:
         called = self.action + self.first_action
         observation, reward, terminated, truncated, info = self.env.step(called)
-        ground = self._ground(observation)
-        after = self._number(ground)
+        try:  # nearly always an array that was met before
+            ground = observation["ground"] if plain else self._ground(observation)
+            after = self.numbers[ground.tobytes()] if plain else self._number(ground)
+        except (AttributeError, KeyError):
+            after = self._number(ground)
         try:
             row = self.rows[info["label"]]
         except KeyError:
             row = self._meet(info["label"])
-        if len(self.brain.memory.mind.extra) > 1 or self.product.add_ground_reward:
+        if self.pays:
             self._pay(called, ground, info)
         over = terminated or truncated
         ended = info["ground_terminated"]
@@ -98,7 +103,8 @@ class LiveRun:
             status = self.brain.experience(after, row, ended, over)
         if status < 0:
             return status
-        self.ends[3] += float(reward)
+        if reward:
+            self.ends[3] += float(reward)
         self.ground = ground
         self.action = status
         if over:

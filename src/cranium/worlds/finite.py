@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, LabelError, check_count, shorten
+from cranium.worlds.observations import kept
 
 __all__ = ["FiniteWorld", "Outcome", "as_events", "check_options", "check_span"]
 
@@ -34,6 +35,9 @@ class Outcome(NamedTuple):
     probability: float
     state: State
     terminated: bool = False
+
+
+MAX_MOVES = 1 << 16
 
 
 class FiniteWorld(gym.Env[Observation, np.int64]):
@@ -78,6 +82,8 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         self.render_mode = render_mode
         self.events = frozenset()
         self.state = None
+        self._moves: dict[tuple[Any, int], tuple[list[float], list[Any]]] = {}
+        self._starts: tuple[list[float], list[Any]] | None = None
 
     # The model
 
@@ -111,24 +117,43 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
     ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; ``options`` can fix what is random (see the world)."""
         super().reset(seed=seed)
-        starts = self.initial(options or {})
-        self.state = starts[self._choose([p for p, _ in starts])][1]
+        if options or self._starts is None:
+            starts = self.initial(options or {})
+            found = [p for p, _ in starts], [state for _, state in starts]
+            if not options:
+                self._starts = found
+        else:
+            found = self._starts
+        self.state = found[1][self._choose(found[0])]
         self.events = frozenset()
         return self.observe(self.state), {}
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Do something; the world itself rewards nothing."""
+        # What was worked out is known to be allowed; True and 1.0 would be found as 1.
+        known = self._moves.get((self.state, action)) if type(action) is int else None
+        chances, found = known or self._work_out(action)
+        self.state, self.events, seen, terminated = found[self._choose(chances)]
+        return kept(seen), 0.0, terminated, False, {}
+
+    def _work_out(self, wanted: Any) -> tuple[list[float], list[Any]]:
+        """What an action can lead to: the model does not change, so it is asked once."""
         if self.state is None:
             raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
-        if not self.action_space.contains(action):
+        if not self.action_space.contains(wanted):
             raise InvalidArgumentError(
-                f"an action of this world is in {self.action_space}, not {shorten(action)}"
+                f"an action of this world is in {self.action_space}, not {shorten(wanted)}"
             )
-        outcomes = self.outcomes(self.state, int(action))
-        chosen = outcomes[self._choose([outcome.probability for outcome in outcomes])]
-        self.events = self.label(self.state, int(action), chosen.state)
-        self.state = chosen.state
-        return self.observe(self.state), 0.0, chosen.terminated, False, {}
+        state, action = self.state, int(wanted)
+        outcomes = self.outcomes(state, action)
+        found = [
+            (o.state, self.label(state, action, o.state), self.observe(o.state), o.terminated)
+            for o in outcomes
+        ]
+        if len(self._moves) >= MAX_MOVES:
+            self._moves.clear()
+        self._moves[state, action] = [o.probability for o in outcomes], found
+        return self._moves[state, action]
 
     def _choose(self, probabilities: list[float]) -> int:
         """Draw one, always with one random number: compiled loops draw the same from a seed."""
