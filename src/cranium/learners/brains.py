@@ -48,6 +48,7 @@ class QBrain:
         self.agent = agent
         self.first = int(memory.space.start)
         self.left = 0
+        self.arrays = memory.ints, memory.floats, memory.position
         memory.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
@@ -59,19 +60,15 @@ class QBrain:
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
         self._draw()
-        memory = self.memory
-        arrays = (memory.ints, memory.floats, memory.position)
-        return int(kernels.start(*arrays, observation, self.first))
+        return int(kernels.start(*self.arrays, observation, self.first))
 
     def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
         """Learn from what the action led to; the next action, or a status."""
         self.left -= 1
-        if self.left == 0:
+        if not self.left:
             self._draw()
-        memory = self.memory
-        action: int = kernels.experience(
-            memory.ints, memory.floats, memory.position, after, row, terminated, over
-        )
+        ints, floats, position = self.arrays
+        action: int = kernels.experience(ints, floats, position, after, row, terminated, over)
         return action
 
     def _draw(self) -> None:
@@ -87,6 +84,7 @@ class QBrain:
     def grow(self, observations: int | None = None) -> None:
         """Make room."""
         self.memory.grow(observations)
+        self.arrays = self.memory.ints, self.memory.floats, self.memory.position
 
     def met(self, number: int, observation: Any) -> None:
         """Numbers are all it needs."""

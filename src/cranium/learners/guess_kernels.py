@@ -13,13 +13,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cranium.learners.kernels import compiled, long
 
 __all__ = ["Guess", "add", "guess", "regroup"]
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")  # nothing is divided by zero
 NOTHING, CONTRADICTED = -1, -2
+MOVING, REST, ALL = 1, 0, -1
+"""Which components: those of the place, the others, or all."""
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
@@ -110,18 +112,18 @@ def add(
     old, new = before[slot], after[slot, 0]
     if eventless and _finds_moving(guess, old, new):
         return True
-    place, coming = _place(guess, old), _place(guess, new)
+    place, coming = _place(guess, long(old)), _place(guess, long(new))
     # What the action does here (all that changes), and what coming there does (the rest).
     for table, key, part in (
-        (guess.at_place, place * actions + action[slot], -1),
-        (guess.coming, coming, 0),
+        (guess.at_place, place * actions + action[slot], ALL),
+        (guess.coming, coming, REST),
     ):
         known = table[key]
         if known == NOTHING:
             table[key] = slot
         elif known >= 0:
             alike = row[known, 0] == row[slot, 0] and ended[known, 0] == ended[slot, 0]
-            if not (alike and _same(guess, old, new, before[known], after[known, 0], part)):
+            if not (alike and _same(guess, old, new, before[known], after[known, 0], long(part))):
                 table[key] = CONTRADICTED
     if place != coming:
         _vote(guess, before, after, slot, action[slot])
@@ -134,7 +136,7 @@ def _vote(guess: Guess, before: Ints, after: Ints, slot: int, action: int) -> No
     usual = guess.usual[action]
     if usual == NOTHING:
         guess.usual[action], guess.votes[action] = slot, 1
-    elif _same(guess, before[slot], after[slot, 0], before[usual], after[usual, 0], 1):
+    elif _same(guess, before[slot], after[slot, 0], before[usual], after[usual, 0], long(MOVING)):
         guess.votes[action] += 1
     elif guess.votes[action] > 0:
         guess.votes[action] -= 1
@@ -172,14 +174,14 @@ def guess(guesses: Guess, after: Ints, before: Ints, pair: int, actions: int) ->
     if known == CONTRADICTED:
         return NOTHING, NOTHING
     if known >= 0:
-        return known, _shifted(guesses, observation, before[known], after[known, 0], -1)
+        return known, _shifted(guesses, observation, before[known], after[known, 0], long(ALL))
     usual = guesses.usual[action]
     if usual == NOTHING:
         return NOTHING, NOTHING
-    moved = _shifted(guesses, observation, before[usual], after[usual, 0], 1)
+    moved = _shifted(guesses, observation, before[usual], after[usual, 0], long(MOVING))
     if moved == NOTHING:
         moved = observation  # the space ends here
     known = guesses.coming[_place(guesses, moved)]
     if known < 0:
         return NOTHING, NOTHING
-    return known, _shifted(guesses, moved, before[known], after[known, 0], 0)
+    return known, _shifted(guesses, moved, before[known], after[known, 0], long(REST))

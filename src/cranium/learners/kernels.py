@@ -7,7 +7,8 @@ that one call for each step of an environment in Python costs little.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,12 +16,10 @@ from numpy.typing import NDArray
 
 __all__ = ["Mind", "World", "begin", "experience", "learn", "mind_of", "run"]
 
+long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
+"""For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
 inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-compiled = njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)
+compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 CURRENT, SEEN, REACHABLE = 0, 1, 2
 CONSTANT, LINEAR, VISITS = 0, 1, 2
@@ -261,7 +260,7 @@ def go_on(
         begin(world, mind, start, nature)
         return True
     position[STATE], position[CONFIGURATION] = world.next_state[k], then
-    note(mind, then)
+    note(mind, long(then))
     return False
 
 

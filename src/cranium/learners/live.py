@@ -57,60 +57,62 @@ class LiveRun:
         self.numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
         self.rows: dict[frozenset[str], int] = {}
-        self.ends = np.zeros(4)
+        self.ends = [0.0] * 4
         self.ground: Any = None
         self.action = -1
         self.pays = product.add_ground_reward or not product.automaton.is_constant
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
-        step, plain = self._step, self.plain and self.discretise is None
+        # Everything that is used in each step is a local name: that is half of what a step costs.
+        step, experience, numbers, rows = (
+            self.env.step,
+            self.brain.experience,
+            self.numbers,
+            self.rows,
+        )
+        plain, pays = self.plain and self.discretise is None, self.pays
+        action, first = self.action, self.first_action
         for _ in range(min(steps, CHUNK)):
-            if self.action < 0:
-                self._reset()
-            status = step(plain)
-            if status < 0:
-                return status
+            if action < 0:
+                action = self._reset()
+            observation, reward, terminated, truncated, info = step(action + first)
+            ground = observation["ground"] if plain else self._ground(observation)
+            try:  # nearly always an array and a label that were met before
+                after, row = numbers[ground.tobytes()], rows[info["label"]]
+            except (AttributeError, KeyError):
+                after, row = self._number(ground), self._row(info["label"])
+            if pays:
+                self._pay(action + first, ground, info)
+            over = terminated or truncated
+            action = experience(after, row, info["ground_terminated"], over)
+            if action < 0:
+                action = self._go_on(action, after, row, info["ground_terminated"], over)
+                if action < 0:
+                    return action
+            if reward:
+                self.ends[3] += float(reward)
+            if over:
+                for number, one in enumerate((1, info["success"], info["overflow"])):
+                    self.ends[number] += one
+                action = -1
+        self.action = action
         return kernels.RUNNING
 
-    def _reset(self) -> None:
+    def _reset(self) -> int:
         observation, _ = self.env.reset(seed=self.seed)
         self.seed = None
         self.ground = self._ground(observation)
-        self.action = self.brain.start(self._number(self.ground))
+        return self.brain.start(self._number(self.ground))
 
-    def _step(self, plain: bool) -> int:
-        called = self.action + self.first_action
-        observation, reward, terminated, truncated, info = self.env.step(called)
-        try:  # nearly always an array that was met before
-            ground = observation["ground"] if plain else self._ground(observation)
-            after = self.numbers[ground.tobytes()] if plain else self._number(ground)
-        except (AttributeError, KeyError):
-            after = self._number(ground)
-        try:
-            row = self.rows[info["label"]]
-        except KeyError:
-            row = self._meet(info["label"])
-        if self.pays:
-            self._pay(called, ground, info)
-        over = terminated or truncated
-        ended = info["ground_terminated"]
-        status = self.brain.experience(after, row, ended, over)
-        while status == kernels.UNKNOWN:  # a configuration that was never met
+    def _go_on(self, status: int, after: int, row: int, ended: bool, over: bool) -> int:
+        """Where a configuration was never met, add it; the next action, or a status."""
+        while status == kernels.UNKNOWN:
             memory = self.brain.memory
             memory.space.step(row, int(memory.position[kernels.CONFIGURATION]))
             self.brain.grow()
             status = self.brain.experience(after, row, ended, over)
-        if status < 0:
-            return status
-        if reward:
-            self.ends[3] += float(reward)
-        self.ground = ground
-        self.action = status
-        if over:
-            self.ends[:3] += (1, info["success"], info["overflow"])
-            self.action = -1
-        return kernels.RUNNING
+        return status
 
     def _ground(self, observation: Any) -> Any:
         if self.plain:
@@ -119,7 +121,6 @@ class LiveRun:
 
     def _number(self, ground: Any) -> int:
         seen = ground if self.discretise is None else self.discretise(ground)
-        # Nearly every observation is an array; the rest takes the longer way.
         key = seen.tobytes() if type(seen) is np.ndarray else hashable(seen)
         number = self.numbers.get(key)
         if number is None:
@@ -131,18 +132,19 @@ class LiveRun:
             self.brain.met(number, seen)
         return number
 
-    def _meet(self, label: frozenset[str]) -> int:
-        """A label that was never met gets a row of the tables."""
-        row = self.brain.memory.space.add_label(label)
-        self.brain.grow()
-        self.rows[label] = row
-        return row
+    def _row(self, label: frozenset[str]) -> int:
+        """The row of a label; one that was never met gets one."""
+        if label not in self.rows:
+            self.rows[label] = self.brain.memory.space.add_label(label)
+            self.brain.grow()
+        return self.rows[label]
 
     def _pay(self, action: int, ground: Any, info: dict[str, Any]) -> None:
         extra = self.brain.memory.mind.extra
         extra[0] = info.get("ground_reward", 0.0)
         for number, function in enumerate(self.brain.memory.space.reward_functions):
             extra[1 + number] = paid_for(function, self.ground, action, ground)
+        self.ground = ground
 
     def problem(self, status: int) -> Exception | None:  # noqa: ARG002
         """The product raises the machine's errors itself."""

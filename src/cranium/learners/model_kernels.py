@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.learners import guess_kernels as guesses
-from cranium.learners.guess_kernels import compiled
+from cranium.learners.kernels import compiled, long
 
 __all__ = ["Model", "doubt", "generalise", "is_full", "is_known", "record", "slot_of", "split"]
 
@@ -84,9 +84,8 @@ def split(model: Model, pair: int, slot: int) -> None:
     for b in range(model.outcomes[slot]):  # what is known goes to where it was first seen
         x = model.origin[slot, b]
         if model.split[r, x] == NOTHING:
-            model.split[r, x] = new_slot(
-                model.numbers, model.before, model.action, model.before[slot], model.action[slot]
-            )
+            place = (model.before[slot], long(model.action[slot]))
+            model.split[r, x] = new_slot(model.numbers, model.before, model.action, *place)
         own = model.split[r, x]
         if model.outcomes[own] == 0:
             model.outcomes[own], model.tried[own] = 1, 1

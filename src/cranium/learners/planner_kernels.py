@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.learners import guess_kernels as guesses
-from cranium.learners.guess_kernels import compiled
 from cranium.learners.kernels import (
     AGE,
     CONFIGURATION,
@@ -26,8 +25,10 @@ from cranium.learners.kernels import (
     UNKNOWN,
     Mind,
     World,
+    compiled,
     draw,
     go_on,
+    long,
 )
 from cranium.learners.model_kernels import (
     BEGINS,
@@ -168,9 +169,8 @@ def _expand(model: Model, tables: Tables, plan: Plan, i: int, actions: int) -> N
             plan.gain[i, action] += share * gained
             if not model.ended[slot, b] and tables.ending[then] == GOES_ON:
                 after = model.after[slot, b] if known else plan.guess_after[pair]
-                plan.target[edge] = node(
-                    plan.number, plan.stamp, plan.nodes, plan.counts, after, then
-                )
+                where = (long(after), long(then))
+                plan.target[edge] = node(plan.number, plan.stamp, plan.nodes, plan.counts, *where)
                 plan.share[edge] = share
                 edge += 1
     plan.counts[2] = edge
@@ -218,7 +218,7 @@ def look_ahead(model: Model, tables: Tables, plan: Plan) -> bool:
     """List all that can be reached from the nodes so far, and value it; False without room."""
     actions = plan.gain.shape[1]
     most = actions * model.after.shape[1]
-    i = 0
+    i = long(0)
     while i < plan.counts[1]:
         if plan.counts[2] + most > plan.target.shape[0]:
             return False
@@ -325,7 +325,8 @@ def _expected(model: Model, plan: Plan, slot: int, x: int) -> bool:
     if model.row[guess, 0] != model.row[slot, 0] or model.ended[guess, 0] != model.ended[slot, 0]:
         return False
     i = plan.number[observation, x]
-    return bool(action_value(plan, i, action, model.settings[0]) > plan.floor[i, action])
+    value = action_value(plan, i, long(action), model.settings[0])
+    return bool(value > plan.floor[i, action])
 
 
 @compiled
