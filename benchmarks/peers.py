@@ -288,7 +288,7 @@ class Dictionaries:
         self.see = [seen[number] for number in world.observation]
         names = memory.space.configurations
         self.alive = [names[x] for x in mind.members[: run.brain.memory.position[kernels.MEMBERS]]]
-        self.q = {(o, x): [self.config.initial_value] * 4 for o in seen for x in names}
+        self.q = {(o, x): [self.config.first_value] * 4 for o in seen for x in names}
         self.machine = {}
         for row, x in np.ndindex(mind.reward.shape):
             then = mind.next_configuration[row, x]

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
+from peers import in_c
 
 import cranium
 from cranium.compiled import ConfigurationSpace
@@ -51,27 +49,6 @@ int64_t run_many(const int32_t *next, int64_t num, const int32_t *labels, int64_
 """
 
 
-def in_c(folder: Path) -> ctypes.CDLL:
-    """Compile the loop."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None:
-        sys.exit("no C compiler was found")
-    source, library = folder / "loop.c", folder / "loop.so"
-    source.write_text(SOURCE, encoding="utf-8")
-    command = [
-        compiler,
-        "-O3",
-        "-march=native",
-        "-shared",
-        "-fPIC",
-        str(source),
-        "-o",
-        str(library),
-    ]
-    subprocess.run(command, check=True)
-    return ctypes.CDLL(str(library))
-
-
 def main() -> None:
     """Measure, and print the medians over the turns."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -88,7 +65,7 @@ def main() -> None:
     start = rng.choice(alive, size=options.machines).astype(np.int32)
     address = ctypes.c_void_p
     with tempfile.TemporaryDirectory() as folder:
-        loop = in_c(Path(folder)).run_many
+        loop = in_c(SOURCE, Path(folder)).run_many
         loop.restype = ctypes.c_int64
         own, other = [], []
         expected = start.copy()
