@@ -22,7 +22,7 @@ from cranium.errors import (
     RunError,
     WorldError,
 )
-from cranium.learners import PlannerConfig, train
+from cranium.learners import PlannerConfig, Schedule, Visits, train
 from cranium.worlds import LetterEnv, OfficeWorld
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -222,7 +222,10 @@ def test_an_underflow_says_after_how_many_samples():
 
 
 @pytest.mark.parametrize("path", ["compiled", "python"])
-def test_ctrl_c_returns_what_was_learned(path):
+def test_ctrl_c_returns_what_was_learned(path, request):
+    # Whoever started the tests in the background may have had it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     found = []
 
     def stop(evaluation):
@@ -258,3 +261,150 @@ def test_beyond_what_was_learned_the_user_decides():
         near(np.array([99, 99, 99]), far)
     with pytest.raises(InvalidArgumentError, match="error, random or nearest"):
         policy.with_unknown("guess")
+
+
+# What a review found
+
+
+class Line(gym.Env):
+    """Cells in a row; actions left and right; perhaps it cuts episodes off by itself."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, cells, cut=None):
+        self.cells, self.cut = cells, cut
+        self.observation_space = gym.spaces.Discrete(cells)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = self.time = 0
+        return 0, {}
+
+    def step(self, action):
+        self.cell = min(max(self.cell + (1 if action else -1), 0), self.cells - 1)
+        self.time += 1
+        return self.cell, -0.5, False, self.time == self.cut, {}
+
+
+def line(cells, cut=None, task=None, **options):
+    ends = cranium.labelling_from_cells({cells - 1: "goal", 0: "left"})
+    task = task or cranium.compile_language("goal")
+    return cranium.product(Line(cells, cut), task, ends, **options)
+
+
+def test_time_limits_around_the_product_count_on_both_paths():
+    for path in ("compiled", "python"):
+        env = letter(1, max_episode_steps=10)  # it takes 17
+        result = train(env, "planner", steps=1000, path=path, evaluate_every=100)
+        assert result.samples_to_solve is None
+    assert cranium.solve(letter(1, max_episode_steps=10)).success_rate == 0
+    found = cranium.evaluate(letter(1, max_episode_steps=10), result.policy.with_unknown("random"))
+    assert found.success[0] == 0
+
+
+def test_an_environment_that_cuts_episodes_off_by_itself_is_not_listed():
+    result = train(line(12, cut=5), "ql", steps=1000)  # the goal takes 11
+    assert result.path == "python"
+    assert result.samples_to_solve is None
+    with pytest.raises(WorldError, match="cut an episode off by itself"):
+        train(line(12, cut=5), "ql", steps=10, path="compiled")
+
+
+def test_what_is_paid_is_not_lost_when_a_configuration_is_new():
+    machine = cranium.loads(
+        """
+        propositions: [goal, left]
+        counters: [n]
+        initial: u
+        terminal: [done]
+        accepting: [done]
+        transitions:
+          - {from: u, when: left & !goal, add: {n: 1}, reward: far}
+          - {from: u, when: goal & !left, to: done, reward: 1}
+        """,
+        rewards={"far": lambda s, a, t: -1.0},
+    )
+    config = {"learning_rate": 1.0, "discount": 0.5, "initial_value": 0.0, "exploration": 1.0}
+    found = []
+    for limit in (None, 30):  # met one by one, or all known
+        env = line(4, task=machine, counter_limit=limit, add_ground_reward=True)
+        result = train(env, "ql", steps=20, path="python", evaluation_episodes=1, **config)
+        x = result.policy.place(cranium.Configuration("u", (1,)))
+        found.append(result.q[:, x])
+    assert np.array_equal(*found)
+    assert found[0].min() <= -1.5
+
+
+def test_a_counter_without_a_limit_does_not_hang():
+    machine = cranium.loads(
+        "{propositions: [goal, left], counters: [n], initial: u, terminal: [done], "
+        "accepting: [done], transitions: [{from: u, when: left & !goal, add: {n: 1}}, "
+        "{from: u, when: goal & !left, if: n > 0, to: done, reward: 1}]}"
+    )
+    result = train(line(6, task=machine), "ql", steps=100, evaluation_episodes=1)
+    assert result.path == "python"
+
+
+def test_a_state_that_is_first_met_at_the_end_is_listed_when_it_lives_later():
+    class Late(gym.Env):
+        observation_space, action_space = gym.spaces.Discrete(23), gym.spaces.Discrete(3)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.s = 0
+            return 0, {}
+
+        def step(self, action):
+            s, ends = self.s, False
+            if s == 21:
+                self.s = 22
+            elif action == 2:
+                self.s, ends = 21, s != 20
+            else:
+                self.s = min(s + 1, 20) if action == 1 else 0
+            return self.s, 0.0, ends, False, {}
+
+    goal = cranium.labelling_from_cells({22: "goal"})
+    env = cranium.product(Late(), cranium.compile_language("goal"), goal, horizon=50)
+    assert cranium.solve(env).start_value == pytest.approx(0.99**21)
+
+
+def test_more_nonsense_is_refused_before_anything_is_learned():
+    env = letter(3, product={"counter_limit": 1})
+    with pytest.raises(InvalidArgumentError, match="the counter limit 1, which is less than 5"):
+        train(env, steps=10, counter_limit=5)
+    for wrong, said in (
+        ({"gap": "x"}, "gap is a number"),
+        ({"gap": -1.0}, "gap is 0 or more"),
+        ({"gap": 0.1, "path": "python"}, "the gap to the optimum is known for finite worlds"),
+        ({"gap": 0.1, "discount": 1}, "the gap to the optimum is known for finite worlds"),
+        ({"evaluate_every": 0}, "evaluate_every is a whole number"),
+        ({"instances": ["x"]}, "instances are names with options"),
+        ({"instances": {"x": 3}}, "instances are names with options"),
+        ({"discount": Schedule(1, 0, 9)}, "discount is from 0 to 1"),
+        ({"shaping_discount": Visits()}, "shaping_discount is from 0 to 1"),
+        ({"shaping": 1}, "shaping is True, False"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=said):
+            train(letter(1), steps=10, **wrong)
+    with pytest.raises(InvalidArgumentError, match="generalise is true or false"):
+        train(letter(1), "planner", steps=10, generalise="no")
+    with pytest.raises(InvalidArgumentError, match="above 0, up to 1"):
+        Visits(-3)
+    office = gym.make("cranium/ToroOffice-coffee-v0")
+    with pytest.raises(InvalidArgumentError, match="exploration is from 0 to 1"):
+        train(office, "hrm", steps=9, exploration=Schedule(1, 0, 9))
+    with pytest.raises(WorldError, match="a wrapper around the product changes its observations"):
+        train(gym.wrappers.FlattenObservation(line(6)), "ql", steps=10)
+    assert train(letter(1), steps=2000, discount=0).evaluation.optimum is None
+
+
+@pytest.mark.parametrize(
+    "encoding", [cranium.aamdp.BoxEncoding("log"), cranium.aamdp.TabularEncoding()]
+)
+def test_other_encodings_learn_the_same_in_python(encoding):
+    first, second = (
+        train(env, "cql", steps=400, path="python", evaluate_every=400, counter_limit=100)
+        for env in (letter(1), letter(1, product={"encoding": encoding}))
+    )
+    assert np.array_equal(first.q, second.q)

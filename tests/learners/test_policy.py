@@ -210,3 +210,61 @@ def test_what_is_no_policy_is_refused(tmp_path):
         cranium.Policy.load(tmp_path / "missing.npz")
     with pytest.raises(InvalidArgumentError, match=r"into a \.npz file"):
         cranium.Policy.load(path).save(tmp_path / "agent.txt")
+
+
+def test_a_policy_with_other_actions_is_refused(tmp_path):
+    env = letter(1)
+    policy = train(env, "ql", steps=100).policy
+    wide = cranium.Policy(
+        np.concatenate([policy.q, policy.q + 9], axis=2),
+        policy.observations,
+        policy.configurations,
+        policy.automaton,
+    )
+    with pytest.raises(PolicyError, match="the policy has 8 actions, but the world 4"):
+        cranium.evaluate(env, wide)
+    wide.save(tmp_path / "wide.npz")
+    with pytest.raises(PolicyError, match="made for Discrete actions from 0, 8 of them"):
+        cranium.Policy.load(tmp_path / "wide.npz", env)
+
+
+def test_a_damaged_file_is_refused_wherever_it_is_damaged(tmp_path):
+    path = tmp_path / "agent.npz"
+    train(letter(1), "ql", steps=100).policy.save(path)
+    content = path.read_bytes()
+    refused = 0
+    for at in range(0, len(content), max(len(content) // 60, 1)):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0x55]) + content[at + 1 :])
+        try:
+            cranium.Policy.load(path)
+        except (FileFormatError, FileAccessError):
+            refused += 1
+    assert refused > 20
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    (tmp_path / "array.npy").rename(tmp_path / "array.npz")
+    with pytest.raises(FileFormatError, match="not a policy of ours"):
+        cranium.Policy.load(tmp_path / "array.npz")
+    with pytest.raises(FileAccessError, match="there is no folder"):
+        train(letter(1), "ql", steps=10).policy.save(tmp_path / "nowhere" / "agent.npz")
+
+
+def test_saving_what_was_learned_in_python_does_not_list_the_world(tmp_path):
+    class Wide(gym.Env):
+        observation_space = gym.spaces.MultiDiscrete([40] * 4)
+        action_space = gym.spaces.Discrete(8)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            self.at = np.zeros(4, np.int64)
+            return self.at.copy(), {}
+
+        def step(self, action):
+            at = self.at
+            at[action % 4] = np.clip(at[action % 4] + (1 if action < 4 else -1), 0, 39)
+            return at.copy(), 0.0, False, False, {}
+
+    far = cranium.labelling_from_cells({(39, 39, 39, 39): "far"})
+    env = cranium.product(Wide(), cranium.compile_language("far"), far, horizon=100)
+    result = train(env, "ql", steps=200, path="python", evaluation_episodes=1, evaluate_every=200)
+    result.policy.save(tmp_path / "wide.npz")
+    cranium.Policy.load(tmp_path / "wide.npz", env)

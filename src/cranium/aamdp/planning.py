@@ -14,15 +14,16 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp.labelling import WorldEvents
-from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
 from cranium.automata.transition import Configuration
+from cranium.compiled.tables import MAX_CONFIGURATIONS
 from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
 from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
+__all__ = ["Solution", "as_tabular", "find_product", "horizon_of", "model_of", "solve"]
 
 HORIZON = 10_000
 TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
@@ -123,7 +124,7 @@ def solve(
         model = env
     else:
         product = find_product(env, transparent=True)
-        horizon = horizon or product.horizon
+        horizon = horizon or horizon_of(env, product)
         model = model_of(product)
     q = np.zeros((model.num_pairs, model.world.num_actions))
     small = tolerance * (1 - discount) / discount if discount < 1 else tolerance
@@ -150,7 +151,17 @@ def _check_number(what: str, value: object, most: float) -> None:
         raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
 
 
-def model_of(product: AutomatonAugmentedMDP, *, counter_limit: int | None = None) -> TabularProduct:
+def horizon_of(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP) -> int | None:
+    """After how many steps an episode is cut off: by the product, or a time limit around it."""
+    return shortest_horizon(env, product.horizon)
+
+
+def model_of(
+    product: AutomatonAugmentedMDP,
+    *,
+    counter_limit: int | None = None,
+    max_configurations: int = MAX_CONFIGURATIONS,
+) -> TabularProduct:
     """A product as arrays; its world must be finite. The limit is its own, unless one is given."""
     world = as_tabular(product)
     for label in world.labels:
@@ -160,6 +171,7 @@ def model_of(product: AutomatonAugmentedMDP, *, counter_limit: int | None = None
         product.automaton,
         counter_limit=product.counter_limit if counter_limit is None else counter_limit,
         add_ground_reward=product.add_ground_reward,
+        max_configurations=max_configurations,
     )
 
 
@@ -206,6 +218,6 @@ def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:
     own = isinstance(env.labelling, WorldEvents)
     if isinstance(base, FiniteWorld):
         return TabularWorld.of(base, None if own else env.labelling)
-    if hasattr(base, "P"):
+    if isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib"):
         return TabularWorld.from_model(env.env, env.labelling)
-    return enumerate_env(env.env, None if own else env.labelling)
+    return enumerate_env(base, None if own else env.labelling)  # time limits are the product's

@@ -87,7 +87,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(env)
         self.automaton = automaton
         self.labelling = events_of(env, labelling)
-        self.horizon = _horizon(env, horizon)
+        self.horizon = shortest_horizon(env, horizon)
         if encoding is not None and not isinstance(encoding, Encoding):
             raise InvalidArgumentError(
                 f"an encoding is an object such as BoxEncoding(), not {shorten(encoding)}"
@@ -301,7 +301,7 @@ def product(
     return AutomatonAugmentedMDP(env, automaton, labelling, **options)
 
 
-def _horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
+def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
     """The horizon that was given, or the environment's own time limit, whichever is less."""
     limits = [] if horizon is None else [check_count("the horizon", horizon)]
     if env.spec is not None and env.spec.max_episode_steps is not None:

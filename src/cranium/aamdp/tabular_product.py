@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import REFUSED, UNKNOWN, GrowingSpace
+from cranium.compiled.tables import MAX_CONFIGURATIONS, REFUSED, UNKNOWN, GrowingSpace
 from cranium.errors import InvalidArgumentError, SpaceError, shorten
 from cranium.worlds.tabular import TabularWorld
 
@@ -65,6 +65,7 @@ class TabularProduct:
         *,
         counter_limit: int | None = None,
         add_ground_reward: bool = False,
+        max_configurations: int = MAX_CONFIGURATIONS,
     ) -> TabularProduct:
         """List the pairs that can be reached from the start, breadth first.
 
@@ -77,7 +78,9 @@ class TabularProduct:
         """
         names = frozenset(automaton.propositions)
         known = [label & names for label in world.labels]
-        space = GrowingSpace(automaton, known, counter_limit=counter_limit)
+        space = GrowingSpace(
+            automaton, known, counter_limit=counter_limit, max_configurations=max_configurations
+        )
         rows = np.array([space.label_index(label) for label in known], dtype=np.int64)
         return _Builder(world, space, rows, add_ground_reward).build()
 

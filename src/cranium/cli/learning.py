@@ -25,6 +25,7 @@ from cranium.cli.sources import (
 )
 from cranium.errors import InvalidArgumentError, PolicyError
 from cranium.learners import LEARNERS, Evaluation, TrainingResult
+from cranium.learners.config import choose_config
 
 __all__ = ["register"]
 
@@ -148,9 +149,9 @@ def _train(
         steps=parse_count(steps),
         seed=seed,
         until="solved" if until_solved else None,
+        config=choose_config(learner, None, settings),
         evaluate_every=None if every is None else parse_count(every),
         progress=not quiet and sys.stderr.isatty(),
-        **settings,
     )
     return result, time.perf_counter() - begin
 
@@ -240,7 +241,7 @@ def evaluate(
     with errors_as_json(as_json):
         policy = cranium.Policy.load(agent).with_unknown(unknown)
         recipe = policy.about.get("recipe")
-        if not isinstance(recipe, dict):
+        if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
             raise PolicyError(
                 f"{agent} does not say in which world it was trained",
                 fix="evaluate it in Python: cranium.evaluate(env, cranium.Policy.load(…))",
@@ -253,8 +254,8 @@ def evaluate(
             typer.echo(json.dumps(_evaluation_data(evaluation), indent=2))
         else:
             say(f"task      {policy.automaton.name}")
-            about = policy.about
-            say(f"agent     {about['learner']}, seed {about['seed']}, {about['samples']:,} samples")
+            told = [policy.about.get(key, "?") for key in ("learner", "seed", "samples")]
+            say(f"agent     {told[0]}, seed {told[1]}, {told[2]} samples")
             _report_evaluation(evaluation)
     if not evaluation.solved:
         raise typer.Exit(NOT_SOLVED)

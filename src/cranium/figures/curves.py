@@ -22,6 +22,8 @@ def check_picture(path: str | os.PathLike[str]) -> Path:
     where = Path(path)
     if where.suffix.lower() not in ENDINGS:
         raise DrawingError(f"curves are drawn into {', '.join(ENDINGS)}, not {where.name!r}")
+    if not where.parent.is_dir():
+        raise DrawingError(f"cannot draw into {where}: there is no folder {where.parent}")
     return where
 
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.learners import kernels
+from cranium.learners import kernels, live_kernels
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.memory import RANDOMS, Memory
 
@@ -60,7 +60,7 @@ class QBrain:
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
         self._draw()
-        return int(kernels.start(*self.arrays, observation, self.first))
+        return int(live_kernels.start(*self.arrays, observation, self.first))
 
     def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
         """Learn from what the action led to; the next action, or a status."""
@@ -68,7 +68,7 @@ class QBrain:
         if not self.left:
             self._draw()
         ints, floats, position = self.arrays
-        action: int = kernels.experience(ints, floats, position, after, row, terminated, over)
+        action: int = live_kernels.experience(ints, floats, position, after, row, terminated, over)
         return action
 
     def _draw(self) -> None:

@@ -61,6 +61,10 @@ class Visits:
 
     power: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not 0 < check_number("the power of Visits", self.power) <= 1:
+            raise InvalidArgumentError(f"the power of Visits is above 0, up to 1, not {self.power}")
+
 
 def check_number(name: str, value: object) -> float:
     """Accept a finite number."""
@@ -70,14 +74,14 @@ def check_number(name: str, value: object) -> float:
 
 
 def _check_share(name: str, value: object) -> None:
-    ends = (value.first, value.last) if isinstance(value, Schedule) else (value,)
-    for number in ends:
-        if isinstance(number, Visits):
-            check_number("the power of Visits", number.power)
-        elif (
-            isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 1
-        ):
-            raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(number)}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(value)}")
+
+
+def _check_rate(name: str, value: object) -> None:
+    """Accept a number from 0 to 1, or a schedule of such numbers."""
+    for number in (value.first, value.last) if isinstance(value, Schedule) else (value,):
+        _check_share(name, number)
 
 
 @dataclass(frozen=True)
@@ -134,10 +138,15 @@ class TabularConfig(LearnerConfig):
     shaping: Shaping = False
     shaping_discount: float = 0.9
 
-    _shares = ("discount", "learning_rate", "exploration", "shaping_discount")
+    _shares = ("discount", "shaping_discount")
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.exploration, Visits):
+            raise InvalidArgumentError("exploration is a number or a schedule, not Visits")
+        _check_rate("exploration", self.exploration)
+        if not isinstance(self.learning_rate, Visits):
+            _check_rate("learning_rate", self.learning_rate)
         if self.initial_value is not None:
             check_number("initial_value", self.initial_value)
         if self.shaping_discount == 1:
@@ -146,12 +155,10 @@ class TabularConfig(LearnerConfig):
             raise InvalidArgumentError(
                 f"configurations are current, seen or reachable, not {shorten(self.configurations)}"
             )
-        if self.shaping not in (True, False, "published"):
+        if not isinstance(self.shaping, bool) and self.shaping != "published":
             raise InvalidArgumentError(
                 f'shaping is True, False or "published", not {shorten(self.shaping)}'
             )
-        if isinstance(self.exploration, Visits):
-            raise InvalidArgumentError("exploration is a number or a schedule, not Visits")
 
     @property
     def first_value(self) -> float:
@@ -222,6 +229,8 @@ class PlannerConfig(LearnerConfig):
         super().__post_init__()
         if self.discount == 1:
             raise InvalidArgumentError("the planner needs a discount below 1, not 1")
+        if not isinstance(self.generalise, bool):
+            raise InvalidArgumentError(f"generalise is true or false, not {self.generalise!r}")
         check_count("patience", self.patience)
         check_count("trials", self.trials)
         if check_number("tolerance", self.tolerance) <= 0:

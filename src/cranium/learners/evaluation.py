@@ -11,10 +11,18 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import HORIZON, find_product, model_of, solve
+from cranium.aamdp.planning import HORIZON, find_product, horizon_of, model_of, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
-from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
+from cranium.errors import (
+    InvalidArgumentError,
+    PolicyError,
+    RunError,
+    SpaceError,
+    WorldError,
+    check_count,
+    shorten,
+)
 from cranium.learners.policy import Policy
 from cranium.worlds.finite import FiniteWorld
 
@@ -114,15 +122,41 @@ def evaluate(
         >>> evaluate(env, policy, instances={"two": {"times": {"A": 2}}}).lengths
         array([21.])
     """
+    check_instances(instances)
+    model = listed(env)
     examiner: Examiner
+    if model is not None:
+        examiner = TabularExaminer(env, model, instances, discount)
+    else:
+        examiner = LiveExaminer(env, instances, episodes, seed, discount)
+    return examiner.examine(policy, optimum=True)
+
+
+LISTED = 10_000
+"""How many configurations a product may have, to be listed without being asked for."""
+
+
+def listed(
+    env: gym.Env[Any, Any], *, counter_limit: int | None = None, most: int = LISTED
+) -> TabularProduct | None:
+    """The product as arrays, or None if it cannot be made into arrays, or is too large."""
     try:
         product = find_product(env, transparent=True)
-        model = model_of(product)
-    except WorldError:
-        examiner = LiveExaminer(env, instances, episodes, seed, discount)
-    else:
-        examiner = TabularExaminer(product, model, instances, discount)
-    return examiner.examine(policy, optimum=True)
+        return model_of(product, counter_limit=counter_limit, max_configurations=most)
+    except (WorldError, SpaceError, RunError):
+        return None
+
+
+def check_instances(instances: Instances | None) -> None:
+    """Accept names with options of ``reset``."""
+    good = isinstance(instances, Mapping) and all(
+        isinstance(options, Mapping) for options in instances.values()
+    )
+    if instances is not None and not good:
+        raise InvalidArgumentError(
+            f'instances are names with options, such as {{"three": {{"mail": 3}}}}, not '
+            f"{shorten(instances)}"
+        )
 
 
 class Examiner:
@@ -138,14 +172,15 @@ class TabularExaminer(Examiner):
 
     def __init__(
         self,
-        product: AutomatonAugmentedMDP,
+        env: gym.Env[Any, Any],
         model: TabularProduct,
         instances: Instances | None,
         discount: float,
     ) -> None:
+        product = find_product(env)
         self.model = model
         self.discount = discount
-        self.horizon = min(product.horizon or HORIZON, HORIZON)
+        self.horizon = min(horizon_of(env, product) or HORIZON, HORIZON)
         self.starts = _starts(product, model, instances)
         self._optimal: Floats | None = None
 
@@ -154,6 +189,11 @@ class TabularExaminer(Examiner):
         model = self.model
         from cranium.aamdp.kernels import ANY
 
+        if policy.q.shape[2] != model.world.num_actions:
+            raise PolicyError(
+                f"the policy has {policy.q.shape[2]} actions, but the world "
+                f"{model.world.num_actions}"
+            )
         table = policy.actions(model.world.observations, model.space.configurations, ANY)
         chosen = table[model.world.observation[model.state], model.configuration]
         return self.examine_actions(chosen, policy, optimum=optimum)
@@ -200,8 +240,8 @@ class TabularExaminer(Examiner):
                         waiting.append(after)
 
     def _best(self) -> Floats | None:
-        """V* at each start; None with a discount of 1, where it need not be finite."""
-        if self._optimal is None and self.discount < 1:
+        """V* at each start; None with a discount of 1, where it need not be finite, or of 0."""
+        if self._optimal is None and 0 < self.discount < 1:
             value = solve(self.model, discount=self.discount, horizon=self.horizon).value
             self._optimal = np.array([start @ value for start in self.starts.values()])
         return self._optimal
@@ -251,7 +291,9 @@ class LiveExaminer(Examiner):
     ) -> None:
         self.env = env
         self.product = find_product(env)
-        self.instances = instances or {"any": {}}
+        base = env.unwrapped
+        own = base.instances() if isinstance(base, FiniteWorld) else {}
+        self.instances = instances or own or {"any": {}}
         self.episodes = check_count("episodes", episodes)
         self.seed = seed
         self.discount = discount

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
 import os
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,7 @@ __all__ = ["load_policy", "save_policy", "world_print"]
 FORMAT = "cranium policy"
 VERSION = 1
 ENDING = ".npz"
+TABLE = ", table "
 
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
@@ -93,7 +94,7 @@ def load_policy(
         _check_shape(policy)
     except (KeyError, TypeError, ValueError) as problem:
         raise FileFormatError(f"{where} is damaged: {shorten(str(problem))}") from None
-    if about["discretised"] and discretise is None:
+    if about.get("discretised") and discretise is None:
         raise InvalidArgumentError(
             f"{where} was made with discretised observations", fix="give the same discretise=…"
         )
@@ -106,6 +107,10 @@ def _check_shape(policy: Policy) -> None:
     shape = (len(policy.observations), len(policy.configurations))
     if policy.q.ndim != 3 or policy.q.shape[:2] != shape or policy.q.dtype != np.float64:
         raise ValueError(f"values of the shape {policy.q.shape} for {shape}")
+    if not policy.q.shape[2] or not np.isfinite(policy.q).all():
+        raise ValueError("values that are not finite, or no actions")
+    if not isinstance(policy.about, dict) or not isinstance(policy.world, str):
+        raise TypeError("no description")
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
@@ -113,6 +118,8 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     where = Path(path)
     if where.suffix != ENDING:
         raise InvalidArgumentError(f"a policy is written into a .npz file, not {where.name!r}")
+    if not where.parent.is_dir():
+        raise FileAccessError(f"cannot write {where}: there is no folder {where.parent}")
     return where
 
 
@@ -125,7 +132,17 @@ def check_fits(policy: Policy, env: gym.Env[Any, Any], name: str) -> None:
             f"{_called(product.automaton)}",
             fix="load it with its own task, or without an environment",
         )
+    actions = product.env.action_space
+    called = f"Discrete actions from {policy.first_action}, {policy.q.shape[2]} of them"
+    if (getattr(actions, "start", 0), getattr(actions, "n", 0)) != (
+        policy.first_action,
+        policy.q.shape[2],
+    ):
+        raise PolicyError(f"{name} was made for {called}, not for {actions}")
     now = world_print(product)
+    if TABLE in policy.world:
+        with contextlib.suppress(WorldError, SpaceError):
+            now = world_print(product, as_tabular(product))
     if policy.world and now != policy.world:
         raise PolicyError(
             f"{name} was made for another world: {policy.world}, not {now}",
@@ -139,29 +156,29 @@ def _called(automaton: CountingRewardAutomaton) -> str:
 
 
 def world_print(product: AutomatonAugmentedMDP, world: TabularWorld | None = None) -> str:
-    """What tells a world from others: its kind and spaces, and a hash of its table if finite."""
+    """What tells a world from others: its kind and spaces, and a hash of its table if given."""
     base: Any = product.unwrapped
     spaces = f"{product.env.observation_space} {product.env.action_space}"
-    try:
-        world = world or as_tabular(product)
-    except (WorldError, SpaceError):
+    if world is None:
         return f"{type(base).__name__} {spaces}"
     digest = hashlib.sha256()
     for array in (world.first, world.next_state, world.probability, world.label, world.terminated):
         digest.update(array.tobytes())
     names = [sorted(label) for label in world.labels]
     digest.update(repr((names, [hashable(seen) for seen in world.observations])).encode())
-    return f"{type(base).__name__} {spaces} {digest.hexdigest()[:16]}"
+    return f"{type(base).__name__} {spaces}{TABLE}{digest.hexdigest()[:16]}"
 
 
 def _read(where: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
-        with np.load(where, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        about = json.loads(str(arrays.pop("about")))
+        content = where.read_bytes()
     except OSError as problem:
         raise FileAccessError(f"cannot read {where}: {problem.strerror or problem}") from None
-    except (ValueError, KeyError, EOFError, AttributeError, zipfile.BadZipFile):
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        about = json.loads(str(arrays.pop("about")))
+    except Exception:  # a damaged archive makes its readers raise all kinds of errors
         raise FileFormatError(
             f"{where} is not a policy of ours", fix="cranium train … --save FILE.npz makes one"
         ) from None

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Mind", "World", "begin", "experience", "learn", "mind_of", "run"]
+__all__ = ["Mind", "World", "begin", "learn", "mind_of", "run"]
 
 long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 """For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
@@ -134,6 +134,22 @@ def paid(mind: Mind, row: int, x: int, extra: Floats) -> float:
     if mind.function[row, x] >= 0:
         reward += extra[1 + mind.function[row, x]]
     return reward
+
+
+@inlined
+def arrays_of(mind: Mind) -> tuple[Floats, Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats]:
+    """The first arguments of :func:`learn`."""
+    return (
+        mind.q,
+        mind.visits,
+        mind.next_configuration,
+        mind.function,
+        mind.ending,
+        mind.members,
+        mind.reward,
+        mind.potential,
+        mind.targets,
+    )
 
 
 @inlined
@@ -265,7 +281,7 @@ def go_on(
 
 
 @inlined
-def _rates(rates: Floats, sample: int) -> tuple[float, float, float]:
+def rates_at(rates: Floats, sample: int) -> tuple[float, float, float]:
     """The learning rate, the power of the visits (below zero without), and ε."""
     rate, power = rates[1], -1.0
     if rates[0] == LINEAR:
@@ -286,15 +302,9 @@ def run(
     ends: Floats,
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING."""
-    q, visits, next_configuration, function = (
-        mind.q,
-        mind.visits,
-        mind.next_configuration,
-        mind.function,
-    )
-    ending, members, counters, known = mind.ending, mind.members, mind.counters, mind.known
-    reward, potential, targets = mind.reward, mind.potential, mind.targets
-    rates, position = mind.rates, mind.position
+    arrays = arrays_of(mind)
+    q, _, next_configuration, function, ending, members, reward, _, _ = arrays
+    counters, known, rates, position = mind.counters, mind.known, mind.rates, mind.position
     first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
     terminated, extra, starts = world.terminated, world.extra, world.starts
     start_cumulative, observation = world.start_cumulative, world.observation
@@ -304,7 +314,7 @@ def run(
     sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
     for _ in range(steps):
         seen = observation[state]
-        rate, power, epsilon = _rates(rates, sample)
+        rate, power, epsilon = rates_at(rates, sample)
         explore, pick = agent.random(), agent.random()
         action = choose(q, seen, x, epsilon, explore, pick)
         pair = state * actions + action
@@ -316,27 +326,8 @@ def run(
         if then < 0:
             status = REFUSED
             break
-        learn(
-            q,
-            visits,
-            next_configuration,
-            function,
-            ending,
-            members,
-            reward,
-            potential,
-            targets,
-            extra,
-            count,
-            seen,
-            action,
-            after,
-            row,
-            k,
-            0.0 if terminated[k] else discount,
-            rate,
-            power,
-        )
+        ahead = 0.0 if terminated[k] else discount
+        learn(*arrays, extra, count, seen, action, after, row, k, ahead, rate, power)
         if not np.isfinite(q[seen, x, action]):
             status = NOT_FINITE
             break
@@ -362,70 +353,3 @@ def run(
     position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
     position[SAMPLES], position[MEMBERS] = sample, count
     return status
-
-
-# One call for each step, where the environment is in Python
-
-
-@inlined
-def _next_action(mind: Mind) -> int:
-    position = mind.position
-    cursor = position[CURSOR]
-    position[CURSOR] = cursor + 2
-    seen, x = position[STATE], position[CONFIGURATION]
-    epsilon = _rates(mind.rates, position[SAMPLES])[2]
-    action = choose(mind.q, seen, x, epsilon, mind.randoms[cursor], mind.randoms[cursor + 1])
-    position[ACTION] = action
-    return action
-
-
-@compiled
-def start(ints: Ints, floats: Floats, position: Longs, observation: int, x: int) -> int:
-    """Begin an episode with this observation; the first action."""
-    mind = mind_of(ints, floats, position)
-    position[STATE], position[CONFIGURATION], position[AGE] = observation, x, 0
-    note(mind, x)
-    return _next_action(mind)
-
-
-@compiled
-def experience(
-    ints: Ints, floats: Floats, position: Longs, after: int, row: int, terminated: int, over: int
-) -> int:
-    """Learn from what the last action led to; the next action, or what stopped it (below zero)."""
-    mind = mind_of(ints, floats, position)
-    seen, x, action = position[STATE], position[CONFIGURATION], position[ACTION]
-    then: int = mind.next_configuration[row, x]
-    if then < 0:
-        return then
-    rate, power, _ = _rates(mind.rates, position[SAMPLES])
-    learn(
-        mind.q,
-        mind.visits,
-        mind.next_configuration,
-        mind.function,
-        mind.ending,
-        mind.members,
-        mind.reward,
-        mind.potential,
-        mind.targets,
-        mind.extra.reshape((1, mind.extra.shape[0])),
-        position[MEMBERS],
-        seen,
-        action,
-        after,
-        row,
-        0,
-        0.0 if terminated else mind.settings[1],
-        rate,
-        power,
-    )
-    if not np.isfinite(mind.q[seen, x, action]):
-        return NOT_FINITE
-    position[AGE] += 1
-    position[SAMPLES] += 1
-    position[STATE], position[CONFIGURATION] = after, then
-    if over:
-        return 0
-    note(mind, then)
-    return _next_action(mind)

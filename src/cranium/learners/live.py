@@ -43,6 +43,11 @@ class LiveRun:
         actions = env.action_space
         if not isinstance(actions, gym.spaces.Discrete):
             raise WorldError(f"a table needs discrete actions, not {actions}")
+        if env.observation_space != product.observation_space:
+            raise WorldError(
+                "a wrapper around the product changes its observations",
+                fix="put it around the environment, inside the product",
+            )
         if discretise is None:
             check_finite(product.env.observation_space, "discretise=lambda observation: …")
         self.env = env
@@ -62,7 +67,7 @@ class LiveRun:
         self.action = -1
         self.pays = product.add_ground_reward or not product.automaton.is_constant
 
-    def learn(self, steps: int) -> int:
+    def learn(self, steps: int) -> int:  # noqa: C901 - in one piece, because calls cost
         """Take up to so many samples; a status."""
         # Everything that is used in each step is a local name: that is half of what a step costs.
         step, experience, numbers, rows = (
@@ -84,12 +89,15 @@ class LiveRun:
                 after, row = self._number(ground), self._row(info["label"])
             if pays:
                 self._pay(action + first, ground, info)
-            over = terminated or truncated
+            over, called = terminated or truncated, action + first
             action = experience(after, row, info["ground_terminated"], over)
             if action < 0:
-                action = self._go_on(action, after, row, info["ground_terminated"], over)
+                what = (after, row, info["ground_terminated"], over)
+                action = self._go_on(action, what, called, ground, info)
                 if action < 0:
                     return action
+            if pays:
+                self.ground = ground
             if reward:
                 self.ends[3] += float(reward)
             if over:
@@ -105,13 +113,15 @@ class LiveRun:
         self.ground = self._ground(observation)
         return self.brain.start(self._number(self.ground))
 
-    def _go_on(self, status: int, after: int, row: int, ended: bool, over: bool) -> int:
+    def _go_on(self, status: int, what: Any, called: int, ground: Any, info: Any) -> int:
         """Where a configuration was never met, add it; the next action, or a status."""
+        memory = self.brain.memory
         while status == kernels.UNKNOWN:
-            memory = self.brain.memory
-            memory.space.step(row, int(memory.position[kernels.CONFIGURATION]))
+            memory.space.step(what[1], int(memory.position[kernels.CONFIGURATION]))
             self.brain.grow()
-            status = self.brain.experience(after, row, ended, over)
+            if self.pays:
+                self._pay(called, ground, info)
+            status = self.brain.experience(*what)
         return status
 
     def _ground(self, observation: Any) -> Any:
@@ -144,7 +154,6 @@ class LiveRun:
         extra[0] = info.get("ground_reward", 0.0)
         for number, function in enumerate(self.brain.memory.space.reward_functions):
             extra[1 + number] = paid_for(function, self.ground, action, ground)
-        self.ground = ground
 
     def problem(self, status: int) -> Exception | None:  # noqa: ARG002
         """The product raises the machine's errors itself."""

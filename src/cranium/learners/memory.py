@@ -102,15 +102,20 @@ class Memory:
 
     def grow(self, observations: int | None = None) -> None:
         """Make room: for observations, or for what the space has come to hold."""
-        old = self.mind
+        old, held, position = self.mind, (self.ints, self.floats), self.position.copy()
         width = old.q.shape[1]
         if len(self.space) > width:
             width = max(2 * width, len(self.space))
-        self._allocate(observations or self.room, width)
-        for name in ("q", "visits", "known", "randoms", "rates", "settings"):
-            before, now = getattr(old, name), getattr(self.mind, name)
-            now[tuple(slice(size) for size in before.shape)] = before
-        self.refresh()
+        try:
+            self._allocate(observations or self.room, width)
+            for name in ("q", "visits", "known", "extra", "randoms", "rates", "settings"):
+                before, now = getattr(old, name), getattr(self.mind, name)
+                now[tuple(slice(size) for size in before.shape)] = before
+            self.refresh()
+        except BaseException:  # Ctrl-C loses nothing
+            self.mind, (self.ints, self.floats) = old, held
+            self.position[:] = position
+            raise
 
     def refresh(self) -> None:
         """Copy what the space knows into the tables."""

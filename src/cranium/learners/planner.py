@@ -138,7 +138,8 @@ class PlannerBrain:
         """Make room."""
         self.memory.grow(observations)
         slots, outcomes = self.model.after.shape
-        self._allocate(slots, outcomes, self.model.split.shape[0])
+        crowded = bool(self.model.numbers[knowing.CROWDED])
+        self._allocate(slots, outcomes * (2 if crowded else 1), self.model.split.shape[0])
 
     def _make_room(self) -> None:
         """Make room for more experiences."""

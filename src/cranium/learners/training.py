@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import find_product, model_of
+from cranium.aamdp.planning import find_product, horizon_of, model_of
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
@@ -19,8 +19,6 @@ from cranium.errors import (
     InvalidArgumentError,
     RewardError,
     RunError,
-    SpaceError,
-    WorldError,
     check_count,
     shorten,
 )
@@ -31,9 +29,17 @@ from cranium.learners.config import (
     Schedule,
     TabularConfig,
     as_data,
+    check_number,
     choose_config,
 )
-from cranium.learners.evaluation import Evaluation, Instances, TabularExaminer, examiner_for
+from cranium.learners.evaluation import (
+    Evaluation,
+    Instances,
+    TabularExaminer,
+    check_instances,
+    examiner_for,
+    listed,
+)
 from cranium.learners.files import world_print
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
@@ -128,7 +134,8 @@ def train(
     """Learn a task.
 
     A finite world is made into arrays, and the whole loop runs compiled; any other environment
-    steps in Python. The result says which, and is the same. Ctrl-C returns what was learned so far.
+    steps in Python. The result says which; it is the same if the same configurations are imagined.
+    Ctrl-C returns what was learned so far.
 
     Args:
         env: A product, perhaps with wrappers around it.
@@ -138,9 +145,10 @@ def train(
         until: When to stop earlier: ``"solved"``, or a function of the evaluation.
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
-        counter_limit: Up to which counter values configurations are imagined; beyond it an episode
-            overflows. Left out, the limit is the product's, and of the configurations those are
-            imagined that can happen in this world, or (in Python) as many as fit.
+        counter_limit: Up to which counter values configurations are imagined (at most the product's
+            own limit); beyond it an episode overflows. Left out, the limit is the product's, and of
+            the configurations those are imagined that can happen in this world, or (in Python) all,
+            if there are at most 2,000, else those that are met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
         evaluate_every: After how many samples the greedy policy is looked at; by default it is
             looked at a hundred times.
@@ -160,7 +168,10 @@ def train(
     """
     check_count("steps", steps)
     check_count("seed", seed, least=0)
-    every = check_count("evaluate_every", evaluate_every or max(steps // 100, 1))
+    every = max(steps // 100, 1)
+    if evaluate_every is not None:
+        every = check_count("evaluate_every", evaluate_every)
+    check_instances(instances)
     if not (until is None or until == "solved" or callable(until)):
         raise InvalidArgumentError(f'until is "solved" or a function, not {shorten(until)}')
     if path not in ("auto", "compiled", "python"):
@@ -171,13 +182,12 @@ def train(
     seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
     agent = np.random.default_rng(seeds[0])
     world_seed = int(seeds[1].generate_state(1)[0])
-    model = None
-    if path != "python":
-        model = _model(env, counter_limit, discretise, compiled=path == "compiled")
+    model = _model(env, counter_limit, discretise, path=path)
+    _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
-    make = _Making(learner, chosen, product, counter_limit, agent, seen)
+    make = _Making(learner, chosen, env, counter_limit, agent, seen)
     if model is not None:
-        examiner = TabularExaminer(product, model, instances, chosen.discount)
+        examiner = TabularExaminer(env, model, instances, chosen.discount)
         run = make.tabular(model, examiner, world_seed)
     else:
         live = examiner_for(
@@ -192,23 +202,35 @@ def train(
 
 
 def _model(
-    env: gym.Env[Any, Any],
-    counter_limit: int | None,
-    discretise: Any,
-    *,
-    compiled: bool,
+    env: gym.Env[Any, Any], counter_limit: int | None, discretise: Any, *, path: str
 ) -> TabularProduct | None:
-    """The product as arrays, or None if it cannot be made into arrays."""
-    if discretise is not None:
-        if compiled:
+    """The product as arrays, or None if the environment is to step in Python."""
+    product = find_product(env)
+    most = product.counter_limit
+    if counter_limit is not None and most is not None and counter_limit > most:
+        raise InvalidArgumentError(
+            f"the product has the counter limit {most}, which is less than {counter_limit}",
+            fix=f"make it with cranium.product(…, counter_limit={counter_limit})",
+        )
+    if path == "compiled":
+        if discretise is not None:
             raise InvalidArgumentError("only the path in Python discretises observations")
-        return None
-    try:
         return model_of(find_product(env, transparent=True), counter_limit=counter_limit)
-    except (WorldError, SpaceError):
-        if compiled:
-            raise
+    if path == "python" or discretise is not None:
         return None
+    return listed(env, counter_limit=counter_limit)
+
+
+def _check_gap(gap: Any, model: TabularProduct | None, discount: float) -> None:
+    if gap is None:
+        return
+    if not check_number("gap", gap) >= 0:
+        raise InvalidArgumentError(f"gap is 0 or more, not {gap}")
+    if model is None or not 0 < discount < 1:
+        raise InvalidArgumentError(
+            "the gap to the optimum is known for finite worlds and a discount between 0 and 1 only",
+            fix="leave gap out",
+        )
 
 
 def _check_machine(learner: str, config: LearnerConfig, product: AutomatonAugmentedMDP) -> None:
@@ -232,14 +254,15 @@ class _Making:
         self,
         learner: str,
         config: LearnerConfig,
-        product: AutomatonAugmentedMDP,
+        env: gym.Env[Any, Any],
         counter_limit: int | None,
         agent: np.random.Generator,
         seen: gym.Space[Any] | None,
     ) -> None:
         self.learner = learner
         self.config = config
-        self.product = product
+        self.product = find_product(env)
+        self.horizon = horizon_of(env, self.product)
         self.counter_limit = counter_limit
         self.agent = agent
         self.seen = seen
@@ -248,7 +271,8 @@ class _Making:
         from cranium.learners.memory import IMAGINED, open_space
         from cranium.learners.tabular import TabularRun, warn_if_unsound
 
-        if getattr(self.config, "configurations", "") in ("seen", "reachable"):
+        imagines = getattr(self.config, "configurations", "") in ("seen", "reachable")
+        if imagines or isinstance(self.config, OptionsConfig):
             warn_if_unsound(self.product, model.world)
         automaton, space = self.product.automaton, model.space
         if self.counter_limit is not None:
@@ -281,7 +305,7 @@ class _Making:
         from cranium.learners.brains import QBrain
         from cranium.learners.memory import Memory
 
-        memory = Memory(space, self.config, actions, self.product.horizon, observations)
+        memory = Memory(space, self.config, actions, self.horizon, observations)
         if isinstance(self.config, TabularConfig):
             return QBrain(memory, self.config, self.agent)
         if isinstance(self.config, PlannerConfig):

@@ -65,6 +65,15 @@ def enumerate_env(
     return world
 
 
+def is_limited(env: gym.Env[Any, Any]) -> bool:
+    """Whether one of Gymnasium's time limits is around an environment."""
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.wrappers.TimeLimit):
+            return True
+        env = env.env
+    return False
+
+
 class _Place(NamedTuple):
     """A way back to a state: a copy of the environment, or a seed and the actions after it."""
 
@@ -92,6 +101,7 @@ class _Enumeration:
         self.seed = seed
         self.random = np.random.default_rng(seed)
         self.places: dict[Hashable, _Place] = {}
+        self.limited = is_limited(env)
         self.alive: set[Hashable] = set()
         try:
             self.env = copy.deepcopy(env)  # the caller's own stays as it is
@@ -112,11 +122,18 @@ class _Enumeration:
             self._remember(state, self.env, self.seed + index, (), observation)
             self.alive.add(state)
             counts[state] = counts.get(state, 0) + 1
+        waiting, tried = list(counts), {}
+        while waiting:
+            state = waiting.pop()
+            if state in tried:
+                continue
+            tried[state] = [self._try(state, action) for action in range(self.draft.num_actions)]
+            waiting += [found[1] for found in tried[state] if found[1] in self.alive]
         self.draft.begin((count / starts, state) for state, count in counts.items())
         for state in self.draft.unvisited():
             for action in range(self.draft.num_actions):
                 # A state that is only reached at the end is not left again.
-                self.draft.pair([self._try(state, action)] if state in self.alive else [])
+                self.draft.pair([tried[state][action]] if state in tried else [])
         return self.draft.finish(lambda state: self.places[state].seen)
 
     def _try(self, state: Hashable, action: int) -> tuple[float, Hashable, Events, bool, float]:
@@ -125,7 +142,13 @@ class _Enumeration:
         found = None
         for _ in range(self.repeats):
             trial = self._return_to(place)
-            seen, reward, terminated, _, _ = trial.step(called)
+            seen, reward, terminated, truncated, _ = trial.step(called)
+            if truncated and not self.limited:
+                raise WorldError(
+                    f"the environment cut an episode off by itself, after action {called} in "
+                    f"{shorten(state)}: what it does depends on the time",
+                    fix="let the product's horizon cut episodes off",
+                )
             events = events_after_step(trial, self.labelling, place.seen, called, seen)
             outcome = (1.0, self.key(trial, seen), events, bool(terminated), float(reward))
             if found is not None and found != outcome:
