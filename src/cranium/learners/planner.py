@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -19,6 +18,7 @@ from cranium.learners.memory import Memory
 
 __all__ = ["Numbering", "PlannerBrain"]
 
+Longs = NDArray[np.int64]
 MAX_VECTORS = 100_000
 """How many vectors an observation space may have for guesses to be made."""
 
@@ -181,7 +181,7 @@ class PlannerBrain:
         """Plan from where the learner is."""
         position = self.memory.position
         x = int(position[kernels.CONFIGURATION])
-        self._look_ahead("plan", lambda plan: planning.add_node(plan, seen, x))
+        self._look_ahead("plan", np.array([seen]), np.array([x]))
         self.model.numbers[knowing.STALE] = 0
         begins = position[kernels.AGE] == 0 and not self.model.numbers[knowing.DOUBTING]
         if begins and self.plan.value[0] <= 0 < self.model.hope[x]:
@@ -189,13 +189,18 @@ class PlannerBrain:
                 self._make_room()
             self._plan_from(seen)
 
-    def _look_ahead(self, name: str, add_roots: Callable[[Any], None]) -> None:
+    def _look_ahead(self, name: str, seen: Longs, x: Longs) -> None:
+        """Plan from the nodes ⟨seen, x⟩ on.
+
+        What is done once for a plan need not be compiled: that would take longer than it saves.
+        """
         mind = self.memory.mind
         tables = planning.Tables(mind.next_configuration, mind.reward, mind.function, mind.ending)
         while True:
             plan = getattr(self, name)
-            planning.begin_plan(plan)
-            add_roots(plan)
+            plan.counts[:] = plan.counts[0] + 1, len(seen), 0
+            plan.stamp[seen, x], plan.number[seen, x] = plan.counts[0], np.arange(len(seen))
+            plan.nodes[: len(seen)] = seen * plan.stamp.shape[1] + x
             if planning.look_ahead(self.model, tables, plan):
                 return
             self.edges *= 8
@@ -243,15 +248,31 @@ class PlannerBrain:
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
         """Q by what is believed, where the greedy policy goes or everywhere: [O, X, A]."""
-        mind = self.memory.mind
-        codes = self.codes[: mind.q.shape[0]]
-        roots = (mind.ending, self.model.roots)
-        self._look_ahead(
-            "judging",
-            lambda plan: planning.add_roots(*roots, plan, self.first, everything),
-        )
-        planning.write_values(mind.q, self.judging, codes, self.config.discount)
+        mind, roots = self.memory.mind, self.model.roots
+        wanted = (roots > 0)[:, None] & (mind.ending == kernels.GOES_ON)
+        if not everything:
+            wanted &= (roots == knowing.BEGINS)[:, None] & (
+                np.arange(len(mind.ending)) == self.first
+            )
+        self._look_ahead("judging", *np.nonzero(wanted))
+        plan, values = self.judging, self._values_of(self.judging)
+        known = np.flatnonzero(self.codes[: mind.q.shape[0]] >= 0)
+        codes = self.codes[known]
+        row, x = np.nonzero(plan.stamp[codes] == plan.counts[0])
+        mind.q[known[row], x] = values[plan.number[codes[row], x]]
         return mind.q
+
+    def _values_of(self, plan: Any) -> NDArray[np.float64]:
+        """The values of the actions of all nodes: [N, A]."""
+        _, nodes, edges = plan.counts
+        rows = nodes * plan.gain.shape[1]
+        row = np.repeat(np.arange(rows), np.diff(plan.first[: rows + 1]))
+        ahead = plan.share[:edges] * plan.value[plan.target[:edges]]
+        total = np.bincount(row, ahead, rows).reshape(nodes, -1)
+        best: NDArray[np.float64] = np.maximum(
+            plan.gain[:nodes] + self.config.discount * total, plan.floor[:nodes]
+        )
+        return best
 
 
 def _plan(total: int, width: int, actions: int, edges: int) -> Any:

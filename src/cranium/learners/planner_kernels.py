@@ -96,13 +96,6 @@ class Plan(NamedTuple):
 
 
 @compiled
-def begin_plan(plan: Plan) -> None:
-    """Forget the nodes."""
-    plan.counts[0] += 1
-    plan.counts[1] = plan.counts[2] = 0
-
-
-@compiled
 def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: int, x: int) -> int:
     """The number of a node; a new one is listed."""
     if stamp[observation, x] != counts[0]:
@@ -111,12 +104,6 @@ def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: in
         nodes[counts[1]] = observation * stamp.shape[1] + x
         counts[1] += 1
     return int(number[observation, x])
-
-
-@compiled
-def add_node(plan: Plan, observation: int, x: int) -> None:
-    """List a node to plan from."""
-    node(plan.number, plan.stamp, plan.nodes, plan.counts, observation, x)
 
 
 @compiled
@@ -376,24 +363,3 @@ def run(
             return NOT_FINITE
         go_on(world, mind, k, start, nature, ends)
     return RUNNING
-
-
-@compiled
-def add_roots(ending: Ints, roots: Ints, plan: Plan, start: int, everything: bool) -> None:
-    """Plan from where episodes begin, or from everywhere."""
-    for seen in range(roots.shape[0]):
-        for x in range(ending.shape[0]):
-            wanted = roots[seen] > 0 if everything else roots[seen] == BEGINS and x == start
-            if wanted and ending[x] == GOES_ON:
-                node(plan.number, plan.stamp, plan.nodes, plan.counts, seen, x)
-
-
-@compiled
-def write_values(q: Floats, plan: Plan, codes: Ints, discount: float) -> None:
-    """Write the values of what was planned into Q."""
-    for number in range(codes.shape[0]):
-        for x in range(q.shape[1]):
-            if codes[number] >= 0 and plan.stamp[codes[number], x] == plan.counts[0]:
-                i = plan.number[codes[number], x]
-                for action in range(q.shape[2]):
-                    q[number, x, action] = action_value(plan, i, action, discount)
