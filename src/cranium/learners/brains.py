@@ -59,13 +59,15 @@ class QBrain:
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
-        self._draw()
+        self.left -= 1
+        if self.left <= 0:
+            self._draw()
         return int(live_kernels.start(*self.arrays, observation, self.first))
 
     def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
         """Learn from what the action led to; the next action, or a status."""
         self.left -= 1
-        if not self.left:
+        if self.left <= 0:
             self._draw()
         ints, floats, position = self.arrays
         action: int = live_kernels.experience(ints, floats, position, after, row, terminated, over)

@@ -90,9 +90,10 @@ class LiveRun:
             if pays:
                 self._pay(action + first, ground, info)
             over, called = terminated or truncated, action + first
-            action = experience(after, row, info["ground_terminated"], over)
+            ended = terminated and info["ground_terminated"]
+            action = experience(after, row, ended, over)
             if action < 0:
-                what = (after, row, info["ground_terminated"], over)
+                what = (after, row, ended, over)
                 action = self._go_on(action, what, called, ground, info)
                 if action < 0:
                     return action
