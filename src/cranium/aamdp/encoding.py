@@ -244,7 +244,7 @@ class TabularEncoding(Encoding):
     def _make_space(self) -> spaces.Discrete:
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
-        self.sizes, self.start = _sizes(self.ground)
+        self.sizes, self.start = sizes_of(self.ground)
         self.strides = np.cumprod((1, *self.sizes[:0:-1]))[::-1].astype(np.int64)
         self.configurations = reachable(self.automaton, self.counter_limit)
         self.index = {x: number for number, x in enumerate(self.configurations)}
@@ -275,7 +275,7 @@ class TabularEncoding(Encoding):
         return shaped, self.configurations[part]
 
 
-def _sizes(ground: spaces.Space[Any]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
+def sizes_of(ground: spaces.Space[Any]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
     """How many values each part of an observation has, and the least of each."""
     if isinstance(ground, spaces.Discrete):
         return (int(ground.n),), np.array([ground.start], np.int64)

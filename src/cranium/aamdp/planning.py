@@ -23,7 +23,7 @@ from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Solution", "as_tabular", "find_product", "horizon_of", "model_of", "solve"]
+__all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
 
 HORIZON = 10_000
 TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
@@ -124,7 +124,7 @@ def solve(
         model = env
     else:
         product = find_product(env, transparent=True)
-        horizon = horizon or horizon_of(env, product)
+        horizon = horizon or shortest_horizon(env, product.horizon)
         model = model_of(product)
     q = np.zeros((model.num_pairs, model.world.num_actions))
     small = tolerance * (1 - discount) / discount if discount < 1 else tolerance
@@ -149,11 +149,6 @@ def _check_number(what: str, value: object, most: float) -> None:
     if not isinstance(value, int | float) or not 0 < value <= most:
         top = "" if most == float("inf") else f" and at most {most:g}"
         raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
-
-
-def horizon_of(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP) -> int | None:
-    """After how many steps an episode is cut off: by the product, or a time limit around it."""
-    return shortest_horizon(env, product.horizon)
 
 
 def model_of(

@@ -13,12 +13,10 @@ from typer.core import TyperGroup
 
 from cranium import __version__
 from cranium.cli import learning, machines, tasks, worlds
-from cranium.cli.output import BAD_INPUT, complain
+from cranium.cli.output import BAD_INPUT, INTERRUPTED, complain
 from cranium.errors import CraniumError
 
 __all__ = ["app", "main"]
-
-INTERRUPTED = 130
 
 
 class _Reporting(TyperGroup):

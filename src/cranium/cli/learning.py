@@ -12,8 +12,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 import cranium
-from cranium.cli.output import errors_as_json, say, working
+from cranium.cli.output import INTERRUPTED, errors_as_json, say, working
 from cranium.cli.sources import (
+    AsJson,
     Options,
     Task,
     World,
@@ -21,6 +22,7 @@ from cranium.cli.sources import (
     make_env,
     parse_count,
     parse_options,
+    parse_pairs,
     task_of,
 )
 from cranium.errors import InvalidArgumentError, PolicyError
@@ -29,9 +31,7 @@ from cranium.learners.config import choose_config
 
 __all__ = ["register"]
 
-INTERRUPTED = 130
 NOT_SOLVED = 1
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def train(
@@ -158,12 +158,7 @@ def _train(
 
 def _settings(given: list[str] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for text in given or ():
-        name, equals, value = text.partition("=")
-        if not (equals and name and value):
-            raise InvalidArgumentError(
-                f"a setting is NAME=VALUE, such as learning_rate=0.1, not {text!r}"
-            )
+    for name, value in parse_pairs(given, "a setting", "learning_rate=0.1"):
         try:
             found[name] = json.loads(value.lower())
         except ValueError:

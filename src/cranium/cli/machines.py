@@ -17,7 +17,7 @@ from cranium.automata.draw.edges import edge_line
 from cranium.automata.files import check_ending
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import errors_as_json, place_as_data, say, table_console, working
-from cranium.cli.sources import Machine, Task, load_machine, machine_of
+from cranium.cli.sources import AsJson, Machine, Task, load_machine, machine_of
 from cranium.errors import RunError
 
 __all__ = ["register"]
@@ -27,7 +27,6 @@ MAX_FIRED_SHOWN = 4
 MAX_OF_A_KIND = 10
 
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 def _summary(machine: cranium.CountingRewardAutomaton) -> str:

@@ -16,6 +16,7 @@ from cranium.errors import CraniumError, Place
 
 __all__ = [
     "BAD_INPUT",
+    "INTERRUPTED",
     "complain",
     "errors_as_json",
     "place_as_data",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 BAD_INPUT = 2
+INTERRUPTED = 130
 WIDE = 1000
 
 

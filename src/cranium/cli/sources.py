@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import cranium
-from cranium.aamdp.catalogue import find_world
+from cranium.aamdp.catalogue import find_world, make_world
 from cranium.automata import library
 from cranium.automata.reward import RewardFunction
 from cranium.errors import InvalidArgumentError, RewardError, UnknownNameError, shorten
@@ -24,6 +24,7 @@ Task = Annotated[
     str | None,
     typer.Option("--language", "-l", metavar="TEXT", help="The task as a language, not a file."),
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 World = Annotated[str, typer.Argument(metavar="WORLD", help="A world: see cranium worlds.")]
 WorldTask = Annotated[
     str | None,
@@ -106,7 +107,7 @@ def make_env(
     """The product of a world of the catalogue and a task."""
     entry = find_world(world)
     try:
-        made = entry.make(**{**entry.options, **options})
+        made = make_world(world, **options)
     except TypeError as problem:
         raise InvalidArgumentError(
             f"the world {world} cannot be made with {shorten(dict(options))}: {problem}",
@@ -117,15 +118,20 @@ def make_env(
 
 def parse_options(given: list[str] | None) -> dict[str, Any]:
     """The options of a world: whole numbers, ranges such as 1..5, and names."""
-    found: dict[str, Any] = {}
+    return {
+        name: _value(value) for name, value in parse_pairs(given, "an option of a world", "times=3")
+    }
+
+
+def parse_pairs(given: list[str] | None, what: str, example: str) -> Iterator[tuple[str, str]]:
+    """The names and values of NAME=VALUE."""
     for text in given or ():
         name, equals, value = text.partition("=")
         if not (equals and name.isidentifier() and value):
             raise InvalidArgumentError(
-                f"an option of a world is NAME=VALUE, such as times=3, not {shorten(text)}"
+                f"{what} is NAME=VALUE, such as {example}, not {shorten(text)}"
             )
-        found[name] = _value(value)
-    return found
+        yield name, value
 
 
 def _value(text: str) -> Any:

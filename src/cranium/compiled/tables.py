@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,11 @@ def limited(configuration: Configuration, counter_limit: int | None) -> Configur
     if counter_limit is not None and any(c > counter_limit for c in configuration.counters):
         return OVERFLOW
     return configuration
+
+
+def copy_into(old: NDArray[Any], new: NDArray[Any]) -> None:
+    """Copy an array into the leading part of a larger one."""
+    new[tuple(slice(size) for size in old.shape)] = old
 
 
 class AutomatonTables(NamedTuple):
@@ -306,7 +311,7 @@ class GrowingSpace:
         )
         for name, array in fresh:
             if (old := getattr(self, name, None)) is not None:
-                array[tuple(slice(size) for size in old.shape)] = old
+                copy_into(old, array)
             setattr(self, name, array)
         over = np.flatnonzero(self._terminal)  # a terminal configuration is never left
         self._next[:, over] = over

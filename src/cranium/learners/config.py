@@ -6,7 +6,7 @@ Configs are frozen: what a result was made with can be read off it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Literal
 
 from cranium.errors import InvalidArgumentError, UnknownNameError, check_count, shorten
@@ -278,13 +278,3 @@ def choose_config(
     if learner == "ql":
         settings = {**settings, "configurations": "current"}
     return replace(chosen, **settings)
-
-
-def as_data(config: LearnerConfig) -> dict[str, Any]:
-    """A config for a file; schedules say what they are.
-
-    Example:
-        >>> as_data(LearnerConfig())
-        {'discount': 0.99}
-    """
-    return asdict(config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import HORIZON, find_product, horizon_of, model_of, solve
-from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.planning import HORIZON, find_product, model_of, solve
+from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
     InvalidArgumentError,
@@ -159,12 +160,12 @@ def check_instances(instances: Instances | None) -> None:
         )
 
 
-class Examiner:
+class Examiner(ABC):
     """Evaluates policies of one product."""
 
+    @abstractmethod
     def examine(self, policy: Policy, *, optimum: bool = False) -> Evaluation:
         """What a policy does in each instance."""
-        raise NotImplementedError
 
 
 class TabularExaminer(Examiner):
@@ -180,7 +181,7 @@ class TabularExaminer(Examiner):
         product = find_product(env)
         self.model = model
         self.discount = discount
-        self.horizon = min(horizon_of(env, product) or HORIZON, HORIZON)
+        self.horizon = min(shortest_horizon(env, product.horizon) or HORIZON, HORIZON)
         self.starts = _starts(product, model, instances)
         self._optimal: Floats | None = None
 

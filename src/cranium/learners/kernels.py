@@ -260,7 +260,7 @@ def go_on(
     start: int,
     nature: np.random.Generator,
     ends: Floats,  # [4], added to: episodes, successes, overflows, returns
-) -> bool:
+) -> None:
     """Account for a sample with this outcome, and go where it leads, or begin anew."""
     position = mind.position
     row, x = world.row[k], position[CONFIGURATION]
@@ -274,10 +274,9 @@ def go_on(
         ends[1] += mind.ending[then] == ACCEPTED
         ends[2] += mind.ending[then] == OVERFLOWED
         begin(world, mind, start, nature)
-        return True
-    position[STATE], position[CONFIGURATION] = world.next_state[k], then
-    note(mind, long(then))
-    return False
+    else:
+        position[STATE], position[CONFIGURATION] = world.next_state[k], then
+        note(mind, long(then))
 
 
 @inlined
@@ -301,7 +300,11 @@ def run(
     nature: np.random.Generator,
     ends: Floats,
 ) -> int:
-    """Interact and learn for so many samples; what stopped it early, or RUNNING."""
+    """Interact and learn for so many samples; what stopped it early, or RUNNING.
+
+    Here :func:`draw`, :func:`go_on` and :func:`note` are written out: called with tuples of arrays,
+    they would take most of the time.
+    """
     arrays = arrays_of(mind)
     q, _, next_configuration, function, ending, members, reward, _, _ = arrays
     counters, known, rates, position = mind.counters, mind.known, mind.rates, mind.position

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.compiled.tables import OVERFLOW, GrowingSpace, reachable
+from cranium.compiled.tables import OVERFLOW, GrowingSpace, copy_into, reachable
 from cranium.errors import SpaceError
 from cranium.learners import kernels
 from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, Visits
@@ -109,8 +109,7 @@ class Memory:
         try:
             self._allocate(observations or self.room, width)
             for name in ("q", "visits", "known", "extra", "randoms", "rates", "settings"):
-                before, now = getattr(old, name), getattr(self.mind, name)
-                now[tuple(slice(size) for size in before.shape)] = before
+                copy_into(getattr(old, name), getattr(self.mind, name))
             self.refresh()
         except BaseException:  # Ctrl-C loses nothing
             self.mind, (self.ints, self.floats) = old, held

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import reachable
+from cranium.compiled.tables import copy_into, reachable
 from cranium.learners import kernels, options_kernels
 from cranium.learners.config import OptionsConfig
 from cranium.learners.memory import Memory
@@ -118,8 +118,7 @@ class OptionsBrain:
         self.memory.grow(observations)
         old, self.options = self.options, self._allocate()
         for name in ("low", "high", "tried", "progress", "sums"):
-            before = getattr(old, name)
-            getattr(self.options, name)[: len(before)] = before
+            copy_into(getattr(old, name), getattr(self.options, name))
 
     def met(self, number: int, observation: Any) -> None:
         """Numbers are all it needs."""

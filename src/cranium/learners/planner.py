@@ -9,6 +9,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.aamdp.encoding import sizes_of
+from cranium.compiled.tables import copy_into
 from cranium.errors import InvalidArgumentError, WorldError, shorten
 from cranium.learners import guess_kernels, kernels
 from cranium.learners import model_kernels as knowing
@@ -28,14 +30,12 @@ class Numbering:
 
     def __init__(self, space: gym.Space[Any] | None) -> None:
         self.low, self.sizes = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        if isinstance(space, gym.spaces.Discrete):
-            self.low, self.sizes = np.array([space.start]), np.array([space.n])
-        elif isinstance(space, gym.spaces.MultiDiscrete):
-            self.low, self.sizes = np.ravel(space.start), np.ravel(space.nvec)
+        if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+            sizes, self.low = sizes_of(space)
+            self.sizes = np.array(sizes, np.int64)
         elif isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.integer):
             self.low = np.ravel(space.low).astype(np.int64)
             self.sizes = np.ravel(space.high).astype(np.int64) - self.low + 1
-        self.low, self.sizes = self.low.astype(np.int64), self.sizes.astype(np.int64)
         self.total = math.prod(int(size) for size in self.sizes) if len(self.sizes) else 0
 
     @property
@@ -137,17 +137,15 @@ class PlannerBrain:
     def grow(self, observations: int | None = None) -> None:
         """Make room."""
         self.memory.grow(observations)
-        slots, outcomes = self.model.after.shape
-        crowded = bool(self.model.numbers[knowing.CROWDED])
-        self._allocate(slots, outcomes * (2 if crowded else 1), self.model.split.shape[0])
+        self._make_room(more=1)
 
-    def _make_room(self) -> None:
+    def _make_room(self, more: int = 2) -> None:
         """Make room for more experiences."""
         slots, outcomes = self.model.after.shape
         crowded = bool(self.model.numbers[knowing.CROWDED])
         splits = self.model.split.shape[0]
-        more = int(self.model.numbers[knowing.SPLITS]) == splits
-        self._allocate(2 * slots, outcomes * (2 if crowded else 1), splits * (2 if more else 1))
+        full = int(self.model.numbers[knowing.SPLITS]) == splits
+        self._allocate(more * slots, outcomes * (2 if crowded else 1), splits * (2 if full else 1))
 
     def met(self, number: int, observation: Any) -> None:
         """An observation has got a number."""
@@ -302,4 +300,4 @@ def _copy(old: Any, new: Any, skip: tuple[str, ...] = ()) -> None:
     """Copy arrays into larger ones of the same kind."""
     for name, before in old._asdict().items():
         if name not in skip:
-            getattr(new, name)[tuple(slice(size) for size in before.shape)] = before
+            copy_into(before, getattr(new, name))

@@ -90,8 +90,7 @@ def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None
     known = frozenset(product.automaton.propositions)
     names = {label & known: number for number, label in enumerate(world.labels)}
     labels = np.array([names[label & known] for label in world.labels])[world.label]
-    pairs = np.repeat(np.arange(len(world.first) - 1), np.diff(world.first))
-    state, action = np.divmod(pairs, world.num_actions)
+    state, action = np.divmod(world.pair, world.num_actions)
     seen, after = world.observation[state], world.observation[world.next_state]
     steps = np.stack([seen, action, after, labels], axis=1)
     kinds = np.unique(steps, axis=0)
@@ -107,7 +106,6 @@ def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory
     world, space = model.world, memory.space
     known = frozenset(product.automaton.propositions)
     rows = [space.label_index(label & known) for label in world.labels]
-    pairs = np.repeat(np.arange(len(world.first) - 1), np.diff(world.first))
     total = np.cumsum(world.probability)
     before = np.concatenate([[0.0], total])[world.first[:-1]]
     extra = np.zeros((len(world.next_state), 1 + len(space.reward_functions)))
@@ -119,7 +117,7 @@ def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory
     return kernels.World(
         world.first,
         world.next_state,
-        total - before[pairs],
+        total - before[world.pair],
         np.array(rows, np.int32)[world.label],
         world.terminated,
         extra,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -11,8 +11,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import find_product, horizon_of, model_of
-from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.planning import find_product, model_of
+from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
     CraniumError,
@@ -28,7 +28,6 @@ from cranium.learners.config import (
     PlannerConfig,
     Schedule,
     TabularConfig,
-    as_data,
     check_number,
     choose_config,
 )
@@ -262,7 +261,7 @@ class _Making:
         self.learner = learner
         self.config = config
         self.product = find_product(env)
-        self.horizon = horizon_of(env, self.product)
+        self.horizon = shortest_horizon(env, self.product.horizon)
         self.counter_limit = counter_limit
         self.agent = agent
         self.seen = seen
@@ -331,6 +330,7 @@ class _Loop:
         self.until = until
         self.gap = gap
         self.curve: list[tuple[float, ...]] = []
+        self.last: Evaluation | None = None
         self.solved_at: int | None = None
         self.interrupted = False
 
@@ -384,7 +384,7 @@ class _Loop:
 
     def _look(self) -> bool:
         """Evaluate; whether to stop."""
-        found = self.run.evaluate(optimum=self.gap is not None)
+        self.last = found = self.run.evaluate(optimum=self.gap is not None)
         means = (found.success.mean(), found.returns.mean(), found.lengths.mean())
         self.curve.append((self.done, *means))
         if self.solved_at is None and found.is_solved(self.gap):
@@ -393,13 +393,22 @@ class _Loop:
             return self.solved_at is not None
         return self.until is not None and bool(self.until(found))
 
+    def _final(self) -> Evaluation:
+        """The evaluation at the end, with the optimum where there is one."""
+        last = self.last
+        complete = last is not None and (last.optimum is not None or not last.exact)
+        if last is not None and complete and self.curve[-1][0] == self.done:
+            return last  # nothing was learned since
+        found: Evaluation = self.run.evaluate(optimum=True)
+        return found
+
     def result(
         self, learner: str, config: LearnerConfig, seed: int, world: Callable[[], str]
     ) -> TrainingResult:
         run = self.run
         about = {
             "learner": learner,
-            "config": as_data(config),
+            "config": asdict(config),
             "seed": seed,
             "samples": self.done,
             "samples_to_solve": self.solved_at,
@@ -416,7 +425,7 @@ class _Loop:
             run.path,
             self.done,
             self.solved_at,
-            run.evaluate(optimum=True),
+            self._final(),
             np.array(self.curve).reshape(-1, 4),
             int(run.ends[0]),
             int(run.ends[1]),

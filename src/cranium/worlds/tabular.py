@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
@@ -69,6 +70,11 @@ class TabularWorld:
         """S."""
         return len(self.states)
 
+    @cached_property
+    def pair(self) -> NDArray[np.int64]:
+        """Which pair of a state and an action each outcome belongs to: [K]."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
     @property
     def is_deterministic(self) -> bool:
         """Whether no action has several outcomes."""
@@ -83,8 +89,7 @@ class TabularWorld:
             >>> world.pay(lambda before, action, after: float(after[0] - before[0]), 0)
             0.0
         """
-        pair = int(np.searchsorted(self.first, outcome, side="right")) - 1
-        state, action = divmod(pair, self.num_actions)
+        state, action = divmod(int(self.pair[outcome]), self.num_actions)
         before = self.observations[self.observation[state]]
         after = self.observations[self.observation[self.next_state[outcome]]]
         called = action + self.first_action

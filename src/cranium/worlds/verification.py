@@ -65,8 +65,7 @@ class Walk:
 
     def _check_sums(self) -> None:
         world = self.world
-        pairs = np.repeat(np.arange(len(world.first) - 1), np.diff(world.first))
-        sums = np.bincount(pairs, world.probability, len(world.first) - 1)
+        sums = np.bincount(world.pair, world.probability, len(world.first) - 1)
         wrong = np.flatnonzero((np.abs(sums - 1) > 1e-9) & (np.diff(world.first) > 0))
         if wrong.size:
             state, action = divmod(int(wrong[0]), world.num_actions)
