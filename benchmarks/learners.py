@@ -218,10 +218,10 @@ class Recorder(gym.Wrapper):
 
 
 def replay(calls: list[tuple[bool, Any]], steps: int) -> Timed:
-    """The same resets and actions again, without a learner."""
-    product = task()
+    """The same resets and actions again, without a learner; as there, every time in a new world."""
 
     def run() -> float:
+        product = task()
         reset, step = product.reset, product.step
         begin = time.process_time()
         for is_reset, given in calls:

@@ -244,8 +244,15 @@ def test_nonsense_is_refused():
         TabularConfig(exploration=Visits())
 
 
-def test_the_loop_does_the_same_without_the_compiler():
-    name = f"{Path(__file__)}::test_the_compiled_loop_is_the_naive_one"
+@pytest.mark.parametrize(
+    "name",
+    [
+        "test_tabular.py::test_the_compiled_loop_is_the_naive_one",
+        "test_live.py::test_both_paths_give_the_same_values",
+    ],
+)
+def test_the_loops_do_the_same_without_the_compiler(name):
+    name = str(Path(__file__).parent / name)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:xdist", name],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,11 +25,18 @@ class Brain(Protocol):
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
         """Take so many samples in a finite world."""
 
+    def prepare(self) -> None:
+        """Get ready for the next samples in a live environment, at most ``memory.CHUNK``."""
+
     def start(self, observation: int) -> int:
         """Begin an episode of a live environment; the first action."""
 
-    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
-        """Learn from what that action led to; the next action, or a status."""
+    @property
+    def experience(self) -> Callable[[int, int], int]:
+        """Learn from what was seen and happened then; the next action, or a status.
+
+        What happened is one number, see ``live_kernels.read``.
+        """
 
     def grow(self, observations: int | None = None) -> None:
         """Make room for observations, or for what the space has come to hold."""
@@ -47,8 +56,7 @@ class QBrain:
         self.config = config
         self.agent = agent
         self.first = int(memory.space.start)
-        self.left = 0
-        self.arrays = memory.ints, memory.floats, memory.position
+        self.address = 0
         memory.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
@@ -59,21 +67,14 @@ class QBrain:
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
-        self.left -= 1
-        if self.left <= 0:
-            self._draw()
-        return int(live_kernels.start(*self.arrays, observation, self.first))
+        return int(live_kernels.start(self.address, observation, self.first))
 
-    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
+    @property
+    def experience(self) -> Callable[[int, int], int]:
         """Learn from what the action led to; the next action, or a status."""
-        self.left -= 1
-        if self.left <= 0:
-            self._draw()
-        ints, floats, position = self.arrays
-        action: int = live_kernels.experience(ints, floats, position, after, row, terminated, over)
-        return action
+        return partial(live_kernels.experience, self.address)
 
-    def _draw(self) -> None:
+    def prepare(self) -> None:
         """Draw the random numbers of the next actions, two for each; those that are left first."""
         position, randoms = self.memory.position, self.memory.mind.randoms
         used = int(position[kernels.CURSOR])
@@ -81,12 +82,11 @@ class QBrain:
         randoms[: len(rest)] = rest
         randoms[len(rest) :] = self.agent.random(RANDOMS - len(rest))
         position[kernels.CURSOR] = 0
-        self.left = RANDOMS // 2
+        self.address = self.memory.address
 
     def grow(self, observations: int | None = None) -> None:
         """Make room."""
         self.memory.grow(observations)
-        self.arrays = self.memory.ints, self.memory.floats, self.memory.position
 
     def met(self, number: int, observation: Any) -> None:
         """Numbers are all it needs."""

@@ -26,8 +26,8 @@ CONSTANT, LINEAR, VISITS = 0, 1, 2
 GOES_ON, FAILED, ACCEPTED, OVERFLOWED = 0, 1, 2, 3
 RUNNING, REFUSED, UNKNOWN, NOT_FINITE = 0, -1, -2, -3
 STATE, CONFIGURATION, AGE, SAMPLES, MEMBERS, CURSOR, ACTION = range(7)
-SIZES = 8
-"""Where in ``position`` the sizes of the arrays stand."""
+SIZES, BUFFERS, POSITION = 8, 15, 19
+"""Where in ``position`` the sizes of the arrays stand, and where and how long the buffers are."""
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -66,7 +66,7 @@ class Mind(NamedTuple):
     randoms: Floats  # [R]; random numbers for a live environment
     rates: Floats  # [7]; learning rate: kind, first, last, over; exploration: first, last, over
     settings: Floats  # [3]; kind of set, discount, horizon
-    position: Longs  # [16]; where the learner is, and the sizes O, X, A, L, 1 + F, R, visits?
+    position: Longs  # [19]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?), buffers
 
 
 @inlined

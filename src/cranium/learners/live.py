@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
-from cranium.learners import kernels
+from cranium.learners import kernels, live_kernels
 from cranium.learners.brains import Brain
 from cranium.learners.evaluation import Evaluation, LiveExaminer
+from cranium.learners.memory import CHUNK
 from cranium.learners.policy import Policy
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import hashable, kept
@@ -23,7 +24,6 @@ from cranium.worlds.tabular import paid_for
 __all__ = ["Discretise", "LiveRun"]
 
 Discretise = Callable[[Any], Any]
-CHUNK = 1_000
 
 
 class LiveRun:
@@ -61,7 +61,7 @@ class LiveRun:
         self.plain = isinstance(product.encoding, DictEncoding)
         self.numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
-        self.rows: dict[frozenset[str], int] = {}
+        self.rows: dict[frozenset[str], int] = {}  # as an experience that goes on
         self.ends = [0.0] * 4
         self.ground: Any = None
         self.action = -1
@@ -70,6 +70,7 @@ class LiveRun:
     def learn(self, steps: int) -> int:  # noqa: C901 - in one piece, because calls cost
         """Take up to so many samples; a status."""
         # Everything that is used in each step is a local name: that is half of what a step costs.
+        self.brain.prepare()
         step, experience, numbers, rows = (
             self.env.step,
             self.brain.experience,
@@ -81,27 +82,28 @@ class LiveRun:
         for _ in range(min(steps, CHUNK)):
             if action < 0:
                 action = self._reset()
-            observation, reward, terminated, truncated, info = step(action + first)
+            called = action + first
+            observation, reward, terminated, truncated, info = step(called)
             ground = observation["ground"] if plain else self._ground(observation)
             try:  # nearly always an array and a label that were met before
-                after, row = numbers[ground.tobytes()], rows[info["label"]]
+                after, what = numbers[ground.tobytes()], rows[info["label"]]
             except (AttributeError, KeyError):
-                after, row = self._number(ground), self._row(info["label"])
+                after, what = self._number(ground), self._row(info["label"])
             if pays:
-                self._pay(action + first, ground, info)
-            over, called = terminated or truncated, action + first
-            ended = terminated and info["ground_terminated"]
-            action = experience(after, row, ended, over)
+                self._pay(called, ground, info)
+            if terminated or truncated:
+                ended = terminated and info["ground_terminated"]
+                what += live_kernels.ENDED if ended else live_kernels.OVER
+            action = experience(after, what)
             if action < 0:
-                what = (after, row, ended, over)
-                action = self._go_on(action, what, called, ground, info)
+                action = self._go_on(action, (after, what), called, ground, info)
                 if action < 0:
                     return action
             if pays:
                 self.ground = ground
             if reward:
                 self.ends[3] += float(reward)
-            if over:
+            if terminated or truncated:
                 for number, one in enumerate((1, info["success"], info["overflow"])):
                     self.ends[number] += one
                 action = -1
@@ -118,7 +120,8 @@ class LiveRun:
         """Where a configuration was never met, add it; the next action, or a status."""
         memory = self.brain.memory
         while status == kernels.UNKNOWN:
-            memory.space.step(what[1], int(memory.position[kernels.CONFIGURATION]))
+            row = live_kernels.read(what[1])[0]
+            memory.space.step(row, int(memory.position[kernels.CONFIGURATION]))
             self.brain.grow()
             if self.pays:
                 self._pay(called, ground, info)
@@ -144,9 +147,9 @@ class LiveRun:
         return number
 
     def _row(self, label: frozenset[str]) -> int:
-        """The row of a label; one that was never met gets one."""
+        """The row of a label, for an experience; one that was never met gets one."""
         if label not in self.rows:
-            self.rows[label] = self.brain.memory.space.add_label(label)
+            self.rows[label] = live_kernels.ROW * self.brain.memory.space.add_label(label)
             self.brain.grow()
         return self.rows[label]
 

@@ -19,7 +19,9 @@ __all__ = ["Memory", "open_space"]
 
 IMAGINED = 2_000
 """How many configurations are imagined, at most, when nobody gave a limit for the counters."""
-RANDOMS = 1024
+CHUNK = 1_000
+"""How many samples are taken in a live environment between two looks at the clock, at most."""
+RANDOMS = 2 * (CHUNK + 1)  # two for each action
 Floats = NDArray[np.float64]
 
 
@@ -66,7 +68,7 @@ class Memory:
         self.config = config if isinstance(config, TabularConfig) else TabularConfig()
         self.num_actions = num_actions
         self.horizon = horizon or 2**31
-        self.position = np.zeros(16, np.int64)
+        self.position = np.zeros(kernels.POSITION, np.int64)
         self._counters: dict[tuple[int, ...], int] = {}
         self._allocate(observations, len(space))
         self.mind.settings[:] = (
@@ -94,6 +96,7 @@ class Memory:
         views = getattr(kernels.mind_of, "py_func", kernels.mind_of)
         self.mind = views(self.ints, self.floats, self.position)
         self.mind.q[:] = self.config.first_value
+        self._point()
 
     @property
     def room(self) -> int:
@@ -115,6 +118,17 @@ class Memory:
             self.mind, (self.ints, self.floats) = old, held
             self.position[:] = position
             raise
+
+    @property
+    def address(self) -> int:
+        """Where the position lies, in which it stands where the buffers lie."""
+        self._point()  # a copy of this memory lies elsewhere
+        return int(self.position.ctypes.data)
+
+    def _point(self) -> None:
+        held = self.ints, self.floats
+        places = [int(one.ctypes.data) for one in held] + [one.size for one in held]
+        self.position[kernels.BUFFERS : kernels.BUFFERS + len(places)] = places
 
     def refresh(self) -> None:
         """Copy what the space knows into the tables."""

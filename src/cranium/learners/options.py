@@ -15,7 +15,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import copy_into, reachable
-from cranium.learners import kernels, options_kernels
+from cranium.learners import kernels, live_kernels, options_kernels
 from cranium.learners.config import OptionsConfig
 from cranium.learners.memory import Memory
 
@@ -93,8 +93,12 @@ class OptionsBrain:
         position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
         return self._next_action()
 
-    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
+    def prepare(self) -> None:
+        """Nothing has to be ready."""
+
+    def experience(self, after: int, what: int) -> int:
         """Learn from what the action led to; the next action, or a status."""
+        row, terminated, over = live_kernels.read(what)
         mind, position = self.memory.mind, self.memory.position
         seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
         status: int = options_kernels.experience(

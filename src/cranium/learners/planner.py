@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import sizes_of
 from cranium.compiled.tables import copy_into
 from cranium.errors import InvalidArgumentError, WorldError, shorten
-from cranium.learners import guess_kernels, kernels
+from cranium.learners import guess_kernels, kernels, live_kernels
 from cranium.learners import model_kernels as knowing
 from cranium.learners import planner_kernels as planning
 from cranium.learners.config import PlannerConfig
@@ -227,16 +227,20 @@ class PlannerBrain:
         position[kernels.ACTION] = planning.act(self.model, self.plan, seen, x, pick)
         return int(position[kernels.ACTION])
 
-    def experience(self, after: int, row: int, terminated: bool, over: bool) -> int:
+    def prepare(self) -> None:
+        """Nothing has to be ready."""
+
+    def experience(self, after: int, what: int) -> int:
         """Learn from what the action led to; the next action, or a status."""
+        row, terminated, over = live_kernels.read(what)
         position, mind = self.memory.position, self.memory.mind
         x = int(position[kernels.CONFIGURATION])
         then = int(mind.next_configuration[row, x])
         if then < 0:
             return then
         seen, action = self._code(position[kernels.STATE]), int(position[kernels.ACTION])
-        what = (self._code(after), row, int(terminated), mind.extra, mind.q.shape[2])
-        planning.remember(self.model, self.plan, seen, action, x, *what)
+        told = (self._code(after), row, int(terminated), mind.extra, mind.q.shape[2])
+        planning.remember(self.model, self.plan, seen, action, x, *told)
         if not np.isfinite(self.plan.value[self.plan.number[seen, x]]):
             return kernels.NOT_FINITE
         position[kernels.AGE] += 1
