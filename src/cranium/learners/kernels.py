@@ -14,12 +14,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["Mind", "World", "begin", "learn", "mind_of", "run"]
+__all__ = ["Mind", "World", "learn", "mind_of", "run"]
 
 long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 """For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
 inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+def in_python(function: Any) -> Any:
+    """A compiled function as it is written: for what is done once, compiling would take longer."""
+    return getattr(function, "py_func", function)
+
 
 CURRENT, SEEN, REACHABLE = 0, 1, 2
 CONSTANT, LINEAR, VISITS = 0, 1, 2
@@ -67,6 +73,17 @@ class Mind(NamedTuple):
     rates: Floats  # [7]; learning rate: kind, first, last, over; exploration: first, last, over
     settings: Floats  # [3]; kind of set, discount, horizon
     position: Longs  # [19]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?), buffers
+
+
+class Tables(NamedTuple):
+    """Of a mind, what plans and options need: the fewer arrays, the sooner they are compiled."""
+
+    next_configuration: Ints  # [L, X]
+    function: Ints  # [L, X]
+    ending: Ints  # [X]
+    reward: Floats  # [L, X]
+    settings: Floats  # [3]
+    position: Longs  # [19]
 
 
 @inlined
@@ -128,11 +145,11 @@ def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, 
 
 
 @inlined
-def paid(mind: Mind, row: int, x: int, extra: Floats) -> float:
+def paid(tables: Tables, row: int, x: int, extra: Floats) -> float:
     """The reward of reading a label in a configuration."""
-    reward: float = mind.reward[row, x] + extra[0]
-    if mind.function[row, x] >= 0:
-        reward += extra[1 + mind.function[row, x]]
+    reward: float = tables.reward[row, x] + extra[0]
+    if tables.function[row, x] >= 0:
+        reward += extra[1 + tables.function[row, x]]
     return reward
 
 
@@ -230,24 +247,11 @@ def note(mind: Mind, x: int) -> None:
 # The whole loop, where the world is arrays
 
 
-@compiled
-def begin(world: World, mind: Mind, start: int, rng: np.random.Generator) -> None:
-    """Begin an episode."""
-    index, drawn = 0, rng.random()
-    while index < world.starts.shape[0] - 1 and world.start_cumulative[index] <= drawn:
-        index += 1
-    mind.position[STATE] = world.starts[index]
-    mind.position[CONFIGURATION] = start
-    mind.position[AGE] = 0
-    note(mind, start)
-
-
-@compiled
-def draw(world: World, pair: int, rng: np.random.Generator) -> int:
-    """What an action leads to, drawn with one random number."""
-    k: int = world.first[pair]
-    drawn = rng.random()
-    while k < world.first[pair + 1] - 1 and world.cumulative[k] <= drawn:
+@inlined
+def draw(cumulative: Floats, first: int, last: int, rng: np.random.Generator) -> int:
+    """One of several, given their cumulative probabilities; always with one random number."""
+    k, drawn = first, rng.random()
+    while k < last - 1 and cumulative[k] <= drawn:
         k += 1
     return k
 
@@ -255,28 +259,31 @@ def draw(world: World, pair: int, rng: np.random.Generator) -> int:
 @compiled
 def go_on(
     world: World,
-    mind: Mind,
+    tables: Tables,
     k: int,
     start: int,
     nature: np.random.Generator,
     ends: Floats,  # [4], added to: episodes, successes, overflows, returns
 ) -> None:
-    """Account for a sample with this outcome, and go where it leads, or begin anew."""
-    position = mind.position
+    """Account for a sample with this outcome, and go where it leads, or begin anew.
+
+    The set of imagined configurations stays as it is.
+    """
+    position = tables.position
     row, x = world.row[k], position[CONFIGURATION]
-    then = mind.next_configuration[row, x]
+    then = tables.next_configuration[row, x]
     position[AGE] += 1
     position[SAMPLES] += 1
-    ends[3] += paid(mind, row, x, world.extra[k])
-    over = world.terminated[k] or mind.ending[then] != GOES_ON
-    if over or position[AGE] == int(mind.settings[2]):
+    ends[3] += paid(tables, row, x, world.extra[k])
+    over = world.terminated[k] or tables.ending[then] != GOES_ON
+    if over or position[AGE] == int(tables.settings[2]):
         ends[0] += 1
-        ends[1] += mind.ending[then] == ACCEPTED
-        ends[2] += mind.ending[then] == OVERFLOWED
-        begin(world, mind, start, nature)
+        ends[1] += tables.ending[then] == ACCEPTED
+        ends[2] += tables.ending[then] == OVERFLOWED
+        index = draw(world.start_cumulative, long(0), world.starts.shape[0], nature)
+        position[STATE], position[CONFIGURATION], position[AGE] = world.starts[index], start, 0
     else:
         position[STATE], position[CONFIGURATION] = world.next_state[k], then
-        note(mind, long(then))
 
 
 @inlined
@@ -302,8 +309,8 @@ def run(
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING.
 
-    Here :func:`draw`, :func:`go_on` and :func:`note` are written out: called with tuples of arrays,
-    they would take most of the time.
+    Here :func:`go_on` and :func:`note` are written out: called with tuples of arrays, they would
+    take most of the time.
     """
     arrays = arrays_of(mind)
     q, _, next_configuration, function, ending, members, reward, _, _ = arrays
@@ -321,9 +328,7 @@ def run(
         explore, pick = agent.random(), agent.random()
         action = choose(q, seen, x, epsilon, explore, pick)
         pair = state * actions + action
-        k, drawn = first[pair], nature.random()
-        while k < first[pair + 1] - 1 and cumulative[k] <= drawn:
-            k += 1
+        k = draw(cumulative, long(first[pair]), long(first[pair + 1]), nature)
         row, after = rows[k], observation[next_state[k]]
         then = next_configuration[row, x]
         if then < 0:
@@ -343,9 +348,7 @@ def run(
             ends[0] += 1
             ends[1] += ending[then] == ACCEPTED
             ends[2] += ending[then] == OVERFLOWED
-            index, drawn = 0, nature.random()
-            while index < starts.shape[0] - 1 and start_cumulative[index] <= drawn:
-                index += 1
+            index = draw(start_cumulative, long(0), starts.shape[0], nature)
             state, x, age = np.int64(starts[index]), start, 0
         else:
             state, x = np.int64(next_state[k]), np.int64(then)

@@ -93,10 +93,16 @@ class Memory:
         self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
         more = 2 * configurations + extras + RANDOMS + 10
         self.floats = np.zeros(values + table + more)
-        views = getattr(kernels.mind_of, "py_func", kernels.mind_of)
-        self.mind = views(self.ints, self.floats, self.position)
+        self.mind: kernels.Mind = kernels.in_python(kernels.mind_of)(
+            self.ints, self.floats, self.position
+        )
         self.mind.q[:] = self.config.first_value
         self._point()
+
+    @property
+    def tables(self) -> kernels.Tables:
+        """What plans and options need of it."""
+        return kernels.Tables(*(getattr(self.mind, name) for name in kernels.Tables._fields))
 
     @property
     def room(self) -> int:

@@ -84,8 +84,8 @@ class OptionsBrain:
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
         """Take so many samples in a finite world."""
-        minds = (self.memory.mind, self.options)
-        return int(options_kernels.run(world, *minds, steps, self.first, self.agent, nature, ends))
+        what = (self.memory.tables, self.options)
+        return int(options_kernels.run(world, *what, steps, self.first, self.agent, nature, ends))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
@@ -102,7 +102,15 @@ class OptionsBrain:
         mind, position = self.memory.mind, self.memory.position
         seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
         status: int = options_kernels.experience(
-            self.options, mind, seen, self.action, after, row, terminated, over, mind.extra
+            self.options,
+            self.memory.tables,
+            seen,
+            self.action,
+            after,
+            row,
+            terminated,
+            over,
+            mind.extra,
         )
         if status < 0:
             return status

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cranium.learners import kernels
-from cranium.learners.kernels import Floats, Ints, Longs, Mind, World
+from cranium.learners.kernels import Floats, Ints, Longs, Tables, World
 
 __all__ = ["Options", "act", "experience", "learn", "run", "settle"]
 
@@ -77,7 +77,7 @@ def act(
 @njit(cache=True, nogil=True)
 def learn(
     options: Options,
-    mind: Mind,
+    tables: Tables,
     observation: int,
     action: int,
     after: int,
@@ -92,17 +92,17 @@ def learn(
     aims, low = options.aims, options.low
     for option in range(options.source.shape[0]):
         x = options.source[option]
-        then = mind.next_configuration[row, x]
+        then = tables.next_configuration[row, x]
         if then == x:
-            aims[option] = kernels.paid(mind, row, x, extra)
+            aims[option] = kernels.paid(tables, row, x, extra)
             if not terminated:
-                aims[option] += mind.settings[1] * low[after, option].max()
+                aims[option] += tables.settings[1] * low[after, option].max()
         else:
             reached = then == options.target[option]
             aims[option] = options.settings[SUCCESS if reached else FAILURE]
     finite = True
     for option in range(options.source.shape[0]):
-        if mind.next_configuration[row, options.source[option]] >= 0:
+        if tables.next_configuration[row, options.source[option]] >= 0:
             value = low[observation, option, action]
             value += options.settings[RATE] * (aims[option] - value)
             low[observation, option, action] = value
@@ -130,7 +130,7 @@ def settle(options: Options, after: int, then: int, terminated: bool) -> bool:
 @njit(cache=True, nogil=True)
 def experience(
     options: Options,
-    mind: Mind,
+    tables: Tables,
     observation: int,
     action: int,
     after: int,
@@ -140,15 +140,15 @@ def experience(
     extra: Floats,  # [1 + F]
 ) -> int:
     """Learn from what an action led to; what stops it, or RUNNING."""
-    x = mind.position[kernels.CONFIGURATION]
-    then: int = mind.next_configuration[row, x]
+    x = tables.position[kernels.CONFIGURATION]
+    then: int = tables.next_configuration[row, x]
     if then < 0:
         return then
-    if not learn(options, mind, observation, action, after, row, terminated, extra):
+    if not learn(options, tables, observation, action, after, row, terminated, extra):
         return kernels.NOT_FINITE
     if options.progress[OPTION] >= 0:
-        options.sums[0] += options.sums[1] * kernels.paid(mind, row, x, extra)
-        options.sums[1] *= mind.settings[1]
+        options.sums[0] += options.sums[1] * kernels.paid(tables, row, x, extra)
+        options.sums[1] *= tables.settings[1]
         if (over or then != x) and not settle(options, after, then, terminated):
             return kernels.NOT_FINITE
     return kernels.RUNNING
@@ -157,7 +157,7 @@ def experience(
 @njit(cache=True, nogil=True)
 def run(
     world: World,
-    mind: Mind,
+    tables: Tables,
     options: Options,
     steps: int,
     start: int,
@@ -166,22 +166,24 @@ def run(
     ends: Floats,
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING."""
-    position = mind.position
+    position = tables.position
     for _ in range(steps):
         state, x = position[kernels.STATE], position[kernels.CONFIGURATION]
         seen = world.observation[state]
         explore, which, vary, pick = agent.random(), agent.random(), agent.random(), agent.random()
         action = act(options, seen, x, explore, which, vary, pick)
-        k = kernels.draw(world, state * options.low.shape[2] + action, nature)
+        pair = state * options.low.shape[2] + action
+        first, last = kernels.long(world.first[pair]), kernels.long(world.first[pair + 1])
+        k = kernels.draw(world.cumulative, first, last, nature)
         row, after = world.row[k], world.observation[world.next_state[k]]
-        then, terminated = mind.next_configuration[row, x], world.terminated[k]
-        over = terminated or position[kernels.AGE] + 1 == int(mind.settings[2])
+        then, terminated = tables.next_configuration[row, x], world.terminated[k]
+        over = terminated or position[kernels.AGE] + 1 == int(tables.settings[2])
         if then >= 0:
-            over = over or mind.ending[then] != kernels.GOES_ON
+            over = over or tables.ending[then] != kernels.GOES_ON
         status = experience(
-            options, mind, seen, action, after, row, terminated, over, world.extra[k]
+            options, tables, seen, action, after, row, terminated, over, world.extra[k]
         )
         if status < 0:
             return status
-        kernels.go_on(world, mind, k, start, nature, ends)
+        kernels.go_on(world, tables, k, start, nature, ends)
     return kernels.RUNNING

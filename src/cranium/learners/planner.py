@@ -162,7 +162,7 @@ class PlannerBrain:
         while True:
             left = goal - int(position[kernels.SAMPLES])
             more = (self.codes, left, self.first, self.agent, nature, ends)
-            status = int(planning.run(world, self.memory.mind, self.model, self.plan, *more))
+            status = int(planning.run(world, self.memory.tables, self.model, self.plan, *more))
             if status == planning.FULL:
                 self._make_room()
             elif status == planning.PLAN:
@@ -192,8 +192,7 @@ class PlannerBrain:
 
         What is done once for a plan need not be compiled: that would take longer than it saves.
         """
-        mind = self.memory.mind
-        tables = planning.Tables(mind.next_configuration, mind.reward, mind.function, mind.ending)
+        tables = self.memory.tables
         while True:
             plan = getattr(self, name)
             plan.counts[:] = plan.counts[0] + 1, len(seen), 0
@@ -224,7 +223,7 @@ class PlannerBrain:
         if planning.needs_plan(self.model.numbers, plan.stamp, plan.counts, seen, x):
             self._plan_from(seen)
         pick = self.agent.random()
-        position[kernels.ACTION] = planning.act(self.model, self.plan, seen, x, pick)
+        position[kernels.ACTION] = planning.act(self.plan, self.config.discount, seen, x, pick)
         return int(position[kernels.ACTION])
 
     def prepare(self) -> None:

@@ -23,7 +23,7 @@ from cranium.learners.kernels import (
     SAMPLES,
     STATE,
     UNKNOWN,
-    Mind,
+    Tables,
     World,
     compiled,
     draw,
@@ -62,15 +62,6 @@ compiled function contains all that it calls, and would take long to compile.)""
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
-class Tables(NamedTuple):
-    """Of a mind, what a plan needs."""
-
-    next_configuration: Ints  # [L, X]
-    reward: Floats  # [L, X]
-    function: Ints  # [L, X]
-    ending: Ints  # [X]
 
 
 class Plan(NamedTuple):
@@ -234,9 +225,9 @@ def needs_plan(numbers: Longs, stamp: Ints, counts: Longs, observation: int, x: 
 
 
 @compiled
-def act(model: Model, plan: Plan, observation: int, x: int, pick: float) -> int:
+def act(plan: Plan, discount: float, observation: int, x: int, pick: float) -> int:
     """The best action by what is believed; of several one is drawn."""
-    actions, discount = plan.gain.shape[1], model.settings[0]
+    actions = plan.gain.shape[1]
     i = plan.number[observation, x]
     best, ties = -np.inf, 0
     for action in range(actions):
@@ -328,7 +319,7 @@ def code_of(codes: Ints, numbers: Longs, observation: int) -> int:
 @compiled
 def run(
     world: World,
-    mind: Mind,
+    tables: Tables,
     model: Model,
     plan: Plan,
     codes: Ints,  # [O]; how the model calls the world's observations
@@ -339,8 +330,8 @@ def run(
     ends: Floats,
 ) -> int:
     """Interact, learn the world and plan for so many samples; what stopped it, or RUNNING."""
-    actions = mind.q.shape[2]
-    position = mind.position
+    actions = plan.gain.shape[1]
+    position = tables.position
     goal = position[SAMPLES] + steps
     while position[SAMPLES] < goal:
         state, x = position[STATE], position[CONFIGURATION]
@@ -351,15 +342,17 @@ def run(
             return FULL
         if needs_plan(model.numbers, plan.stamp, plan.counts, seen, x):
             return PLAN
-        action = act(model, plan, seen, x, agent.random())
-        k = draw(world, state * actions + action, nature)
+        action = act(plan, model.settings[0], seen, x, agent.random())
+        pair = state * actions + action
+        first, last = long(world.first[pair]), long(world.first[pair + 1])
+        k = draw(world.cumulative, first, last, nature)
         row = world.row[k]
         after = code_of(codes, model.numbers, world.observation[world.next_state[k]])
-        if mind.next_configuration[row, x] < 0:
+        if tables.next_configuration[row, x] < 0:
             return REFUSED
         ended = 1 if world.terminated[k] else 0
         remember(model, plan, seen, action, x, after, row, ended, world.extra[k], actions)
         if not np.isfinite(plan.value[plan.number[seen, x]]):
             return NOT_FINITE
-        go_on(world, mind, k, start, nature, ends)
+        go_on(world, tables, k, start, nature, ends)
     return RUNNING

@@ -49,7 +49,12 @@ class TabularRun:
         # What a live environment draws after reset(seed=seed).
         self.nature = seeding.np_random(seed)[0]
         memory = brain.memory
-        kernels.begin(self.world, memory.mind, int(memory.space.start), self.nature)
+        draw, note = kernels.in_python(kernels.draw), kernels.in_python(kernels.note)
+        starts = self.world.start_cumulative
+        first, start = draw(starts, 0, len(starts), self.nature), int(memory.space.start)
+        memory.position[kernels.STATE] = self.world.starts[first]
+        memory.position[kernels.CONFIGURATION] = start
+        note(memory.mind, start)
         numbers = [memory.space.encode(x) for x in model.space.configurations]
         self.rows = model.world.observation[model.state]
         self.columns = np.array(numbers)[model.configuration]
