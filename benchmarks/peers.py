@@ -181,8 +181,9 @@ static inline double aim(const mind *m, const double *q, int64_t actions, int64_
     best = q[then * actions + a] > best ? q[then * actions + a] : best;
   return target + m->settings[1] * (best + m->potential[then]);
 }
-int64_t run(const world *w, const mind *m, pcg *agent, pcg *nature, double *ends, int64_t steps,
-            int32_t start, int64_t starts, int64_t xs, int64_t actions, int64_t extras) {
+int64_t run(const world *w, const mind *m, pcg *agent, pcg *nature, double *ends, double *log,
+            int64_t steps, int32_t start, int64_t starts, int64_t xs, int64_t actions,
+            int64_t extras, int64_t rows) {
   int64_t *at = m->at, horizon = (int64_t)m->settings[2];
   double rate = m->rates[1];
   for (int64_t t = 0; t < steps; t++) {
@@ -230,7 +231,9 @@ int64_t run(const world *w, const mind *m, pcg *agent, pcg *nature, double *ends
     at[AGE]++; at[SAMPLES]++;
     ends[3] += paid(m, table + x, extra);
     if (ended || end || at[AGE] == horizon) {
-      ends[0]++; ends[1] += end == 2; ends[2] += end == 3;
+      double *entry = log + 3 * ((int64_t)ends[0] % rows);
+      entry[0] = at[SAMPLES]; entry[1] = ends[3]; entry[2] = end == 2;
+      ends[0]++; ends[1] += end == 2; ends[2] += end == 3; ends[3] = 0.0;
       int64_t i = 0;
       drawn = draw(nature);
       while (i < starts - 1 && w->start_cumulative[i] <= drawn) i++;
@@ -253,7 +256,8 @@ class LoopInC:
         arrays = [getattr(mind, name) for name in mind._fields if name not in skipped]
         self.kept = [self._pointers(world), self._pointers(arrays)]
         self.kept += [self._state(run.brain.agent), self._state(run.nature), run.ends]
-        sizes = (len(world.starts), *mind.q.shape[1:], world.extra.shape[1])
+        self.kept.append(run.log.ring)
+        sizes = (len(world.starts), *mind.q.shape[1:], world.extra.shape[1], len(run.log.ring))
         self.sizes = [ctypes.c_int64(size) for size in sizes]
 
     @staticmethod

@@ -68,7 +68,10 @@ def imagined(config, configurations, machine, x, seen):
 
 
 def train(world, machine, config, configurations, limit, horizon, steps, seed):  # noqa: C901
-    """Q after so many samples: (observation, configuration, action) to value."""
+    """After so many samples Q, (observation, configuration, action) to value, and a log.
+
+    The log has a row for each episode that ended: the samples then, its return, its success.
+    """
     first, second = np.random.SeedSequence(seed).spawn(2)
     agent = np.random.default_rng(first)
     nature = np.random.default_rng(int(second.generate_state(1)[0]))
@@ -92,12 +95,16 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
         seen[machine.start.counters] = None
         return state, machine.start, 0
 
+    def now(schedule):
+        return schedule.at(len(log) if schedule.unit == "episodes" else sample)
+
+    log, earned = [], 0.0
     state, x, age = begin()
     for sample in range(steps):
         explore, which = agent.random(), agent.random()
         epsilon, o = config.exploration, see(state)
         if isinstance(epsilon, Schedule):
-            epsilon = epsilon.at(sample)
+            epsilon = now(epsilon)
         if explore < epsilon:
             action = int(which * len(actions))
         else:
@@ -118,17 +125,19 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
                 target += config.discount * (max(value(o2, after, a) for a in actions) + phi[after])
             rate = config.learning_rate
             if isinstance(rate, Schedule):
-                rate = rate.at(sample)
+                rate = now(rate)
             if isinstance(rate, Visits):
                 visits[o, y, action] = visits.get((o, y, action), 0) + 1
                 rate = 1.0 / visits[o, y, action] ** rate.power
             learned[o, y, action] = value(o, y, action) + rate * (target - value(o, y, action))
         q |= learned  # all at once
-        x = step(machine, x, label, limit)[0]
-        age += 1
+        x, reward = step(machine, x, label, limit)
+        age, earned = age + 1, earned + reward
         if chosen.terminated or is_over(machine, x) or age == horizon:
+            log.append((sample + 1, earned, x != OVERFLOW and machine.is_accepting(x)))
+            earned = 0.0
             state, x, age = begin()
         else:
             state = chosen.state
             seen[x.counters] = None
-    return q
+    return q, log

@@ -38,6 +38,7 @@ class Naive:
         self.low = defaultdict(lambda: float(config.initial_value))
         self.high = defaultdict(lambda: float(config.initial_value))
         self.tried = set()
+        self.log = []
 
     def see(self, state):
         return tuple(self.world.observe(state).tolist())
@@ -78,9 +79,10 @@ class Naive:
         self.tried.add((began, x, y))
 
     def train(self, steps):
+        samples = steps
         while steps > 0:
             state, x, age = pick(self.nature, self.world.initial({})), self.machine.start, 0
-            option = over = None
+            option, over, earned = None, False, 0.0
             while steps > 0 and not over:
                 o = self.see(state)
                 explore, which, vary, any_action = (self.agent.random() for _ in range(4))
@@ -99,7 +101,7 @@ class Naive:
                 self.learn(o, action, self.see(out.state), label, out.terminated)
                 x2, reward = after_label(self.machine, x, label)
                 ended = out.terminated or self.machine.is_terminal(x2)
-                age, steps = age + 1, steps - 1
+                age, steps, earned = age + 1, steps - 1, earned + reward
                 over = ended or age == self.horizon
                 if option is not None:
                     rewards.append(reward)
@@ -107,6 +109,8 @@ class Naive:
                         self.settle(*option, rewards, self.see(out.state), x2, ended)
                         option = None
                 state, x = out.state, x2
+            if over:
+                self.log.append((samples - steps, earned, self.machine.is_accepting(x)))
 
     def greedy(self, o, x):
         """The best actions of the best options; between equals rounding may decide."""

@@ -42,10 +42,12 @@ def assert_same(one, other):
         other.successes,
         other.overflows,
     )
+    assert np.array_equal(one.log, other.log)
+    assert len(one.log) == one.episodes
 
 
 def both(env, learner="cql", **options):
-    options["evaluate_every"] = options["steps"]
+    options |= {"evaluate_every": options["steps"], "log": True}
     one = train(env, learner, path="compiled", **options)
     other = train(env, learner, path="python", **options)
     assert (one.path, other.path) == ("compiled", "python")

@@ -92,13 +92,14 @@ def test_both_paths_are_the_naive_learner(data):
     machine, world = task
     config, horizon = data.draw(CONFIGS), data.draw(st.integers(1, 40))
     env = cranium.product(world, machine, horizon=horizon)
-    how = {"steps": 100, "seed": 3, "config": config, "evaluate_every": 100}
+    how = {"steps": 100, "seed": 3, "config": config, "evaluate_every": 100, "log": True}
     try:
         result, brain = trained(env, path="compiled", **how)
     except RunError:
         return  # some way leads to an error
     naive = Naive(world, machine, config, horizon, 3)
     naive.train(100)
+    assert result.log.tolist() == [list(row) for row in naive.log]
     low, high = tables(result, brain)
     assert {key: naive.low[key] for key in low} == pytest.approx(low, rel=1e-12, abs=1e-12)
     assert {key: naive.high[key] for key in high} == pytest.approx(high, rel=1e-12, abs=1e-12)
@@ -118,6 +119,7 @@ def alike(result, brain, live, other):
         assert unmet <= {brain.config.initial_value}
         assert two == {key: one[key] for key in two}
     assert (live.samples, live.episodes) == (result.samples, result.episodes)
+    assert np.array_equal(live.log, result.log)
 
 
 @SLOW

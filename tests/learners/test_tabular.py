@@ -27,9 +27,13 @@ SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_
 CONFIGS = st.builds(
     TabularConfig,
     configurations=st.sampled_from(["current", "seen", "reachable"]),
-    learning_rate=st.sampled_from([1.0, 0.3, Schedule(1.0, 0.1, 20), Visits(0.7)]),
+    learning_rate=st.sampled_from(
+        [1.0, 0.3, Schedule(1.0, 0.1, 20), Schedule(1.0, 0.1, 7, unit="episodes"), Visits(0.7)]
+    ),
     discount=st.sampled_from([0.9, 1.0]),
-    exploration=st.sampled_from([0.0, 0.5, 1.0, Schedule(1.0, 0.0, 30)]),
+    exploration=st.sampled_from(
+        [0.0, 0.5, 1.0, Schedule(1.0, 0.0, 30), Schedule(1.0, 0.0, 9, unit="episodes")]
+    ),
     initial_value=st.sampled_from([0.0, 1.0]),
     shaping=st.sampled_from([False, True]),
 )
@@ -51,11 +55,12 @@ def test_the_compiled_loop_is_the_naive_one(data):
     env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
     try:
         model = TabularProduct.of(TabularWorld.of(world), machine, counter_limit=3)
-        result = train(env, "cql", steps=60, seed=3, config=config, evaluate_every=60)
+        result = train(env, "cql", steps=60, seed=3, config=config, evaluate_every=60, log=True)
     except RunError:
         return  # some way leads to an error
     met = list(model.space.configurations)
-    expected = naive.train(world, machine, config, met, 3, horizon, 60, 3)
+    expected, log = naive.train(world, machine, config, met, 3, horizon, 60, 3)
+    assert result.log.tolist() == [list(row) for row in log]
     policy = result.policy
     for o, view in enumerate(policy.observations):
         for x, configuration in enumerate(policy.configurations):
@@ -249,6 +254,7 @@ def test_nonsense_is_refused():
     [
         "test_tabular.py::test_the_compiled_loop_is_the_naive_one",
         "test_live.py::test_both_paths_give_the_same_values",
+        "test_episodes.py::test_the_log_is_what_the_environment_saw_bit_for_bit_on_both_paths",
     ],
 )
 def test_the_loops_do_the_same_without_the_compiler(name):

@@ -9,6 +9,7 @@ from cranium.learners.config import (
     TabularConfig,
     Visits,
 )
+from cranium.learners.episodes import Streak
 from cranium.learners.evaluation import Evaluation, evaluate
 from cranium.learners.policy import Policy
 from cranium.learners.shaping import machine_values
@@ -22,6 +23,7 @@ __all__ = [
     "PlannerConfig",
     "Policy",
     "Schedule",
+    "Streak",
     "TabularConfig",
     "TrainingResult",
     "Visits",

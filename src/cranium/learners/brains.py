@@ -22,8 +22,8 @@ class Brain(Protocol):
     memory: Memory
     config: LearnerConfig
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
-        """Take so many samples in a finite world."""
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+        """Take so many samples in a finite world; ``ends`` and ``log`` as in ``kernels.go_on``."""
 
     def prepare(self) -> None:
         """Get ready for the next samples in a live environment, at most ``memory.CHUNK``."""
@@ -59,11 +59,10 @@ class QBrain:
         self.address = 0
         memory.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
-        return int(
-            kernels.run(world, self.memory.mind, steps, self.first, self.agent, nature, ends)
-        )
+        more = (steps, self.first, self.agent, nature, ends, log)
+        return int(kernels.run(world, self.memory.mind, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""

@@ -25,27 +25,42 @@ __all__ = [
 
 Configurations = Literal["current", "seen", "reachable"]
 Shaping = bool | Literal["published"]
+Unit = Literal["samples", "episodes"]
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A number that changes evenly with the samples: from ``first`` to ``last``, then it stays.
+    """A number that changes evenly: from ``first`` to ``last``, then it stays.
+
+    Attributes:
+        first: What it is at first.
+        last: What it is in the end.
+        over: How many samples, or training episodes, that takes.
+        unit: ``"samples"``, or ``"episodes"``: then it changes when one ends.
 
     Example:
         >>> Schedule(1.0, 0.1, over=100).at(50)
         0.55
+        >>> Schedule(1.0, 0.1, over=100, unit="s")
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: the unit of a schedule is samples or episodes, not 's'
     """
 
     first: float
     last: float
     over: int
+    unit: Unit = "samples"
 
     def __post_init__(self) -> None:
-        check_count("the samples that a schedule takes", self.over)
+        if self.unit not in ("samples", "episodes"):
+            raise InvalidArgumentError(
+                f"the unit of a schedule is samples or episodes, not {shorten(self.unit)}"
+            )
+        check_count(f"the {self.unit} that a schedule takes", self.over)
 
-    def at(self, sample: int) -> float:
-        """The number at a sample."""
-        return self.first + (self.last - self.first) * min(sample / self.over, 1.0)
+    def at(self, count: int) -> float:
+        """The number after so many samples or ended episodes."""
+        return self.first + (self.last - self.first) * min(count / self.over, 1.0)
 
 
 @dataclass(frozen=True)
@@ -113,8 +128,8 @@ class TabularConfig(LearnerConfig):
         configurations: From which configurations every experience is imagined: the ``"current"``
             one only (Q-learning, Algorithm 2), those whose counters were ``"seen"`` (CQL as in the
             paper, Algorithm 1), or all that are ``"reachable"``.
-        learning_rate: α: a number, a schedule over the samples, or 1 / visits.
-        exploration: ε of ε-greedy: a number or a schedule over the samples.
+        learning_rate: α: a number, a schedule, or 1 / visits.
+        exploration: ε of ε-greedy: a number or a schedule.
         initial_value: What every Q value is at first. Above what can be earned it makes the learner
             try everything. Left out it is 0.5, hopeful without being patient; with shaping it is 0,
             because a potential is the same as a hope of its size.

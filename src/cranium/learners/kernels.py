@@ -31,9 +31,12 @@ CURRENT, SEEN, REACHABLE = 0, 1, 2
 CONSTANT, LINEAR, VISITS = 0, 1, 2
 GOES_ON, FAILED, ACCEPTED, OVERFLOWED = 0, 1, 2, 3
 RUNNING, REFUSED, UNKNOWN, NOT_FINITE = 0, -1, -2, -3
-STATE, CONFIGURATION, AGE, SAMPLES, MEMBERS, CURSOR, ACTION = range(7)
+STATE, CONFIGURATION, AGE, SAMPLES, MEMBERS, CURSOR, ACTION, EPISODES = range(8)
+"""Where the learner is. Episodes are counted there in live environments, by loops in ``ends``."""
 SIZES, BUFFERS, POSITION = 8, 15, 19
 """Where in ``position`` the sizes of the arrays stand, and where and how long the buffers are."""
+RATES, SETTINGS = 9, 3
+"""How many numbers ``rates`` and ``settings`` are."""
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -70,7 +73,8 @@ class Mind(NamedTuple):
     targets: Floats  # [X]; to write on
     extra: Floats  # [1 + F]; what the last experience of a live environment paid besides
     randoms: Floats  # [R]; random numbers for a live environment
-    rates: Floats  # [7]; learning rate: kind, first, last, over; exploration: first, last, over
+    rates: Floats  # [9]; learning rate: kind, first, last, over; exploration: first, last, over;
+    # whether the learning rate, whether exploration counts episodes instead of samples
     settings: Floats  # [3]; kind of set, discount, horizon
     position: Longs  # [19]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?), buffers
 
@@ -97,6 +101,7 @@ def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
     counted = position[SIZES + 6] * observations
     a = counted * configurations * actions
     b, f = a + 2 * table, values + table
+    g = f + 2 * x + extras + randoms
     return Mind(
         floats[:values].reshape((observations, configurations, actions)),
         ints[:a].reshape((counted, configurations, actions)),
@@ -110,16 +115,16 @@ def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
         floats[f : f + x],
         floats[f + x : f + 2 * x],
         floats[f + 2 * x : f + 2 * x + extras],
-        floats[f + 2 * x + extras : f + 2 * x + extras + randoms],
-        floats[f + 2 * x + extras + randoms : f + 2 * x + extras + randoms + 7],
-        floats[f + 2 * x + extras + randoms + 7 : f + 2 * x + extras + randoms + 10],
+        floats[g - randoms : g],
+        floats[g : g + RATES],
+        floats[g + RATES : g + RATES + SETTINGS],
         position,
     )
 
 
 @inlined
-def _scheduled(first: float, last: float, over: float, sample: int) -> float:
-    return first + (last - first) * min(sample / over, 1.0)
+def _scheduled(first: float, last: float, over: float, count: int) -> float:
+    return first + (last - first) * min(count / over, 1.0)
 
 
 @inlined
@@ -256,6 +261,13 @@ def draw(cumulative: Floats, first: int, last: int, rng: np.random.Generator) ->
     return k
 
 
+@inlined
+def enter(log: Floats, episodes: int, sample: int, earned: float, success: bool) -> None:
+    """Write down an episode that ended after so many others."""
+    row = episodes % log.shape[0]
+    log[row, 0], log[row, 1], log[row, 2] = sample, earned, success
+
+
 @compiled
 def go_on(
     world: World,
@@ -263,7 +275,8 @@ def go_on(
     k: int,
     start: int,
     nature: np.random.Generator,
-    ends: Floats,  # [4], added to: episodes, successes, overflows, returns
+    ends: Floats,  # [4]: episodes, successes, overflows; what the running episode has paid so far
+    log: Floats,  # [M, 3]; samples, return and success of the last M episodes, in a ring
 ) -> None:
     """Account for a sample with this outcome, and go where it leads, or begin anew.
 
@@ -277,9 +290,12 @@ def go_on(
     ends[3] += paid(tables, row, x, world.extra[k])
     over = world.terminated[k] or tables.ending[then] != GOES_ON
     if over or position[AGE] == int(tables.settings[2]):
+        success = tables.ending[then] == ACCEPTED
+        enter(log, int(ends[0]), position[SAMPLES], ends[3], success)
         ends[0] += 1
-        ends[1] += tables.ending[then] == ACCEPTED
+        ends[1] += success
         ends[2] += tables.ending[then] == OVERFLOWED
+        ends[3] = 0.0
         index = draw(world.start_cumulative, long(0), world.starts.shape[0], nature)
         position[STATE], position[CONFIGURATION], position[AGE] = world.starts[index], start, 0
     else:
@@ -287,14 +303,15 @@ def go_on(
 
 
 @inlined
-def rates_at(rates: Floats, sample: int) -> tuple[float, float, float]:
+def rates_at(rates: Floats, sample: int, episodes: int) -> tuple[float, float, float]:
     """The learning rate, the power of the visits (below zero without), and ε."""
     rate, power = rates[1], -1.0
     if rates[0] == LINEAR:
-        rate = _scheduled(rates[1], rates[2], rates[3], sample)
+        rate = _scheduled(rates[1], rates[2], rates[3], episodes if rates[7] else sample)
     elif rates[0] == VISITS:
         power = rates[1]
-    return rate, power, _scheduled(rates[4], rates[5], rates[6], sample)
+    count = episodes if rates[8] else sample
+    return rate, power, _scheduled(rates[4], rates[5], rates[6], count)
 
 
 @compiled
@@ -306,6 +323,7 @@ def run(
     agent: np.random.Generator,
     nature: np.random.Generator,
     ends: Floats,
+    log: Floats,
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING.
 
@@ -322,9 +340,10 @@ def run(
     actions = q.shape[2]
     state, x, age = position[STATE], position[CONFIGURATION], position[AGE]
     sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
+    episodes, earned = int(ends[0]), ends[3]
     for _ in range(steps):
         seen = observation[state]
-        rate, power, epsilon = rates_at(rates, sample)
+        rate, power, epsilon = rates_at(rates, sample, episodes)
         explore, pick = agent.random(), agent.random()
         action = choose(q, seen, x, epsilon, explore, pick)
         pair = state * actions + action
@@ -341,11 +360,13 @@ def run(
             break
         age += 1
         sample += 1
-        ends[3] += reward[row, x] + extra[k, 0]
+        pay = reward[row, x] + extra[k, 0]
         if function[row, x] >= 0:
-            ends[3] += extra[k, 1 + function[row, x]]
+            pay += extra[k, 1 + function[row, x]]
+        earned += pay
         if terminated[k] or ending[then] != GOES_ON or age == horizon:
-            ends[0] += 1
+            enter(log, episodes, sample, earned, ending[then] == ACCEPTED)
+            episodes, earned = episodes + 1, 0.0
             ends[1] += ending[then] == ACCEPTED
             ends[2] += ending[then] == OVERFLOWED
             index = draw(start_cumulative, long(0), starts.shape[0], nature)
@@ -358,4 +379,5 @@ def run(
             count = _admit(x, counters, known, ending, members, count)
     position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
     position[SAMPLES], position[MEMBERS] = sample, count
+    ends[0], ends[3] = episodes, earned
     return status

@@ -14,6 +14,7 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
 from cranium.learners import kernels, live_kernels
 from cranium.learners.brains import Brain
+from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
 from cranium.learners.policy import Policy
@@ -39,6 +40,7 @@ class LiveRun:
         examiner: LiveExaminer,
         seed: int,
         discretise: Discretise | None,
+        log: bool = False,
     ) -> None:
         actions = env.action_space
         if not isinstance(actions, gym.spaces.Discrete):
@@ -62,7 +64,8 @@ class LiveRun:
         self.numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
         self.rows: dict[frozenset[str], int] = {}  # as an experience that goes on
-        self.ends = [0.0] * 4
+        self.ends = [0.0] * 4  # as in kernels.go_on
+        self.log = EpisodeLog(wanted=log)
         self.ground: Any = None
         self.action = -1
         self.pays = product.add_ground_reward or not product.automaton.is_constant
@@ -104,11 +107,21 @@ class LiveRun:
             if reward:
                 self.ends[3] += float(reward)
             if terminated or truncated:
-                for number, one in enumerate((1, info["success"], info["overflow"])):
-                    self.ends[number] += one
+                self._end(info)
                 action = -1
         self.action = action
         return kernels.RUNNING
+
+    def _end(self, info: dict[str, Any]) -> None:
+        """Account for an episode."""
+        episodes, successes, overflows, earned = self.ends
+        success = bool(info["success"])
+        self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
+        self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
+
+    def logged(self, first: int = 0) -> Floats:
+        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        return self.log.rows(first)
 
     def _reset(self) -> int:
         observation, _ = self.env.reset(seed=self.seed)

@@ -20,6 +20,7 @@ from cranium.learners.kernels import (
     BUFFERS,
     CONFIGURATION,
     CURSOR,
+    EPISODES,
     MEMBERS,
     NOT_FINITE,
     POSITION,
@@ -92,7 +93,7 @@ def _next_action(mind: Mind) -> int:
     cursor = position[CURSOR]
     position[CURSOR] = cursor + 2
     seen, x = position[STATE], position[CONFIGURATION]
-    epsilon = rates_at(mind.rates, position[SAMPLES])[2]
+    epsilon = rates_at(mind.rates, position[SAMPLES], position[EPISODES])[2]
     action = choose(mind.q, seen, x, epsilon, mind.randoms[cursor], mind.randoms[cursor + 1])
     position[ACTION] = action
     return action
@@ -117,7 +118,7 @@ def experience(address: int, after: int, what: int) -> int:
     then: int = mind.next_configuration[row, x]
     if then < 0:
         return then
-    rate, power, _ = rates_at(mind.rates, position[SAMPLES])
+    rate, power, _ = rates_at(mind.rates, position[SAMPLES], position[EPISODES])
     extra = mind.extra.reshape((1, mind.extra.shape[0]))
     ahead = 0.0 if what % ROW == ENDED else mind.settings[1]
     count = position[MEMBERS]
@@ -128,6 +129,7 @@ def experience(address: int, after: int, what: int) -> int:
     position[SAMPLES] += 1
     position[STATE], position[CONFIGURATION] = after, then
     if what % ROW >= OVER:
+        position[EPISODES] += 1
         return 0
     note(mind, then)
     return _next_action(mind)

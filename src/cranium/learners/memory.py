@@ -79,6 +79,8 @@ class Memory:
         self.mind.rates[:] = (
             *_rate(self.config.learning_rate),
             *_schedule(self.config.exploration),
+            _counts_episodes(self.config.learning_rate),
+            _counts_episodes(self.config.exploration),
         )
         self.refresh()
 
@@ -91,7 +93,7 @@ class Memory:
         values = observations * configurations * self.num_actions
         table = labels * configurations
         self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
-        more = 2 * configurations + extras + RANDOMS + 10
+        more = 2 * configurations + extras + RANDOMS + kernels.RATES + kernels.SETTINGS
         self.floats = np.zeros(values + table + more)
         self.mind: kernels.Mind = kernels.in_python(kernels.mind_of)(
             self.ints, self.floats, self.position
@@ -195,3 +197,7 @@ def _schedule(value: float | Schedule) -> tuple[float, float, float]:
     if isinstance(value, Schedule):
         return value.first, value.last, float(value.over)
     return float(value), float(value), 1.0
+
+
+def _counts_episodes(value: float | Schedule | Visits) -> bool:
+    return isinstance(value, Schedule) and value.unit == "episodes"

@@ -82,10 +82,10 @@ class OptionsBrain:
             np.zeros(2),
         )
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
-        what = (self.memory.tables, self.options)
-        return int(options_kernels.run(world, *what, steps, self.first, self.agent, nature, ends))
+        more = (steps, self.first, self.agent, nature, ends, log)
+        return int(options_kernels.run(world, self.memory.tables, self.options, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""

@@ -164,6 +164,7 @@ def run(
     agent: np.random.Generator,
     nature: np.random.Generator,
     ends: Floats,
+    log: Floats,
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING."""
     position = tables.position
@@ -185,5 +186,5 @@ def run(
         )
         if status < 0:
             return status
-        kernels.go_on(world, tables, k, start, nature, ends)
+        kernels.go_on(world, tables, k, start, nature, ends, log)
     return kernels.RUNNING

@@ -155,13 +155,13 @@ class PlannerBrain:
 
     # Both paths
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any) -> int:
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
         position = self.memory.position
         goal = int(position[kernels.SAMPLES]) + steps
         while True:
             left = goal - int(position[kernels.SAMPLES])
-            more = (self.codes, left, self.first, self.agent, nature, ends)
+            more = (self.codes, left, self.first, self.agent, nature, ends, log)
             status = int(planning.run(world, self.memory.tables, self.model, self.plan, *more))
             if status == planning.FULL:
                 self._make_room()

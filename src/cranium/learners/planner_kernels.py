@@ -328,6 +328,7 @@ def run(
     agent: np.random.Generator,
     nature: np.random.Generator,
     ends: Floats,
+    log: Floats,
 ) -> int:
     """Interact, learn the world and plan for so many samples; what stopped it, or RUNNING."""
     actions = plan.gain.shape[1]
@@ -354,5 +355,5 @@ def run(
         remember(model, plan, seen, action, x, after, row, ended, world.extra[k], actions)
         if not np.isfinite(plan.value[plan.number[seen, x]]):
             return NOT_FINITE
-        go_on(world, tables, k, start, nature, ends)
+        go_on(world, tables, k, start, nature, ends, log)
     return RUNNING

@@ -14,6 +14,7 @@ from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import UnsoundLabelsWarning
 from cranium.learners import kernels
 from cranium.learners.brains import Brain
+from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, TabularExaminer
 from cranium.learners.memory import Memory
 from cranium.learners.policy import Policy
@@ -37,6 +38,7 @@ class TabularRun:
         brain: Brain,
         examiner: TabularExaminer,
         seed: int,
+        log: bool = False,
     ) -> None:
         self.product = product
         self.model = model
@@ -46,6 +48,7 @@ class TabularRun:
         for number, seen in enumerate(model.world.observations):
             brain.met(number, seen)
         self.ends = np.zeros(4)
+        self.log = EpisodeLog(wanted=log, room=CHUNK)  # an episode has at least one sample
         # What a live environment draws after reset(seed=seed).
         self.nature = seeding.np_random(seed)[0]
         memory = brain.memory
@@ -61,7 +64,14 @@ class TabularRun:
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
-        return self.brain.run(self.world, min(steps, CHUNK), self.nature, self.ends)
+        self.log.empty(int(self.ends[0]))
+        more = (self.nature, self.ends, self.log.ring)
+        return self.brain.run(self.world, min(steps, CHUNK), *more)
+
+    def logged(self, first: int = 0) -> Floats:
+        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        self.log.empty(int(self.ends[0]))
+        return self.log.rows(first)
 
     def problem(self, status: int) -> Exception | None:
         """The machine's own error, if it refused to go on."""

@@ -31,6 +31,7 @@ from cranium.learners.config import (
     check_number,
     choose_config,
 )
+from cranium.learners.episodes import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
     Instances,
@@ -46,7 +47,7 @@ from cranium.learners.progress import Watch
 __all__ = ["TrainingResult", "train"]
 
 Floats = NDArray[np.float64]
-Until = Literal["solved"] | Callable[[Evaluation], bool] | None
+Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,9 @@ class TrainingResult:
         episodes: How many episodes ended while training, with exploration.
         successes: How many of them with success.
         overflows: How many of them because a counter passed its limit.
+        log: With ``log=True``, these episodes one by one: how many samples were taken when each
+            ended, its return (the sum of its rewards), whether it succeeded (0 or 1). [E, 3]
+        streak_at: After how many samples the streak that was asked for was complete, or None.
         interrupted: Whether Ctrl-C ended it.
         learned: What makes the policy.
 
@@ -89,6 +93,8 @@ class TrainingResult:
     episodes: int
     successes: int
     overflows: int
+    log: Floats = field(repr=False)
+    streak_at: int | None
     interrupted: bool
     learned: Callable[[], Policy] = field(repr=False, compare=False)
 
@@ -127,6 +133,7 @@ def train(
     evaluation_env: gym.Env[Any, Any] | None = None,
     evaluation_episodes: int = 10,
     discretise: Callable[[Any], Any] | None = None,
+    log: bool = False,
     progress: bool = False,
     **settings: Any,
 ) -> TrainingResult:
@@ -141,7 +148,9 @@ def train(
         learner: ``"ql"``, ``"cql"``, ``"crm"``, ``"hrm"`` or ``"planner"``.
         steps: How many samples to take.
         seed: The same seed gives the same result, bit for bit.
-        until: When to stop earlier: ``"solved"``, or a function of the evaluation.
+        until: When to stop earlier: ``"solved"``, a function of the evaluation, or
+            ``Streak(100)``: so many training episodes in a row succeeded. That is looked at every
+            1,000 samples, so a few more are taken; ``streak_at`` of the result is exact.
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
         counter_limit: Up to which counter values configurations are imagined (at most the product's
@@ -155,6 +164,7 @@ def train(
         evaluation_env: Where to evaluate, if not in a copy (in Python).
         evaluation_episodes: For how many episodes of each instance (in Python).
         discretise: What to make of an observation, if they are not finitely many (in Python).
+        log: Whether to keep a log of the training episodes, as a streak always does.
         progress: Whether to show how it goes, on standard error.
         **settings: Single settings of the learner, such as ``shaping=True``.
 
@@ -171,8 +181,7 @@ def train(
     if evaluate_every is not None:
         every = check_count("evaluate_every", evaluate_every)
     check_instances(instances)
-    if not (until is None or until == "solved" or callable(until)):
-        raise InvalidArgumentError(f'until is "solved" or a function, not {shorten(until)}')
+    _check_until(until, log)
     if path not in ("auto", "compiled", "python"):
         raise InvalidArgumentError(f"a path is auto, compiled or python, not {shorten(path)}")
     chosen = choose_config(learner, config, settings)
@@ -184,7 +193,8 @@ def train(
     model = _model(env, counter_limit, discretise, path=path)
     _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
-    make = _Making(learner, chosen, env, counter_limit, agent, seen)
+    logs = log or isinstance(until, Streak)
+    make = _Making(learner, chosen, env, counter_limit, agent, seen, logs)
     if model is not None:
         examiner = TabularExaminer(env, model, instances, chosen.discount)
         run = make.tabular(model, examiner, world_seed)
@@ -218,6 +228,17 @@ def _model(
     if path == "python" or discretise is not None:
         return None
     return listed(env, counter_limit=counter_limit)
+
+
+def _check_until(until: Any, log: Any) -> None:
+    streak = isinstance(until, Streak)
+    if not (until is None or streak or until == "solved" or callable(until)):
+        raise InvalidArgumentError(
+            f'until is "solved", a function of the evaluation, or a streak, not {shorten(until)}',
+            fix="until=cranium.learners.Streak(100): so many episodes in a row succeeded",
+        )
+    if not isinstance(log, bool):
+        raise InvalidArgumentError(f"log is true or false, not {shorten(log)}")
 
 
 def _check_gap(gap: Any, model: TabularProduct | None, discount: float) -> None:
@@ -257,6 +278,7 @@ class _Making:
         counter_limit: int | None,
         agent: np.random.Generator,
         seen: gym.Space[Any] | None,
+        logs: bool,
     ) -> None:
         self.learner = learner
         self.config = config
@@ -265,6 +287,7 @@ class _Making:
         self.counter_limit = counter_limit
         self.agent = agent
         self.seen = seen
+        self.logs = logs
 
     def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
         from cranium.learners.memory import IMAGINED, open_space
@@ -282,7 +305,7 @@ class _Making:
         for label in model.world.labels:
             space.add_label(label & frozenset(automaton.propositions))
         brain = self._brain(space, model.world.num_actions, len(model.world.observations))
-        return TabularRun(self.product, model, brain, examiner, seed)
+        return TabularRun(self.product, model, brain, examiner, seed, self.logs)
 
     def live(self, env: gym.Env[Any, Any], examiner: Any, discretise: Any, seed: int) -> Any:
         from cranium.learners.live import LiveRun
@@ -298,7 +321,7 @@ class _Making:
         space = open_space(self.product.automaton, limit, None if given else IMAGINED)
         actions = int(getattr(env.action_space, "n", 1))
         brain = self._brain(space, actions, 64)
-        return LiveRun(env, self.product, brain, examiner, seed, discretise)
+        return LiveRun(env, self.product, brain, examiner, seed, discretise, self.logs)
 
     def _brain(self, space: Any, actions: int, observations: int) -> Any:
         from cranium.learners.brains import QBrain
@@ -332,6 +355,7 @@ class _Loop:
         self.curve: list[tuple[float, ...]] = []
         self.last: Evaluation | None = None
         self.solved_at: int | None = None
+        self.streak = StreakFinder(until) if isinstance(until, Streak) else None
         self.interrupted = False
 
     @property
@@ -344,21 +368,32 @@ class _Loop:
     def exploration(self) -> float:
         config = self.run.brain.config
         value = getattr(config, "exploration", 0.0)
-        return value.at(self.done) if isinstance(value, Schedule) else float(value)
+        if not isinstance(value, Schedule):
+            return float(value)
+        return value.at(int(self.run.ends[0]) if value.unit == "episodes" else self.done)
 
     def go(self, watch: Watch) -> None:
         try:
             while self.done < self.steps:
                 target = min((self.done // self.every + 1) * self.every, self.steps)
-                while self.done < target:
+                while self.done < target and not self._has_streak():
                     self._learn(target - self.done)
                     watch.show(self.done, self.exploration, self.run.ends, self.curve)
-                if self._look():
+                if self._look() or self._has_streak():
                     return
         except KeyboardInterrupt:
             self.interrupted = True
 
+    def _has_streak(self) -> bool:
+        """Read what is new in the log; whether a streak that was asked for is complete."""
+        finder = self.streak
+        return finder is not None and finder.read(self.run.logged(finder.read_so_far)) is not None
+
     def _learn(self, steps: int) -> None:
+        if self.streak is not None:
+            from cranium.learners.memory import CHUNK
+
+            steps = min(steps, CHUNK)  # so that both paths stop after the same sample
         try:
             status = self.run.learn(steps)
         except (RunError, RewardError) as problem:
@@ -391,7 +426,7 @@ class _Loop:
             self.solved_at = self.done
         if self.until == "solved":
             return self.solved_at is not None
-        return self.until is not None and bool(self.until(found))
+        return callable(self.until) and bool(self.until(found))
 
     def _final(self) -> Evaluation:
         """The evaluation at the end, with the optimum where there is one."""
@@ -406,6 +441,7 @@ class _Loop:
         self, learner: str, config: LearnerConfig, seed: int, world: Callable[[], str]
     ) -> TrainingResult:
         run = self.run
+        self._has_streak()  # it may be complete, although Ctrl-C came first
         about = {
             "learner": learner,
             "config": asdict(config),
@@ -430,6 +466,8 @@ class _Loop:
             int(run.ends[0]),
             int(run.ends[1]),
             int(run.ends[2]),
+            run.logged(),
+            None if self.streak is None else self.streak.found,
             self.interrupted,
             learned,
         )
