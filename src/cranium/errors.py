@@ -29,6 +29,8 @@
     ├── ConversionError                 a conversion that has no answer for this machine
     ├── PolicyError                     a policy that was asked about something it never learned
     ├── DrawingError                    a picture that could not be made
+    ├── RecordError                     a record of an experiment that is damaged, or missing
+    ├── MissingExtraError               a part that needs a package which is not installed
     └── FileAccessError                 a file that could not be read or written
 
     UnsoundLabelsWarning                (a warning) a label depends on something unobserved
@@ -60,10 +62,12 @@ __all__ = [
     "LabelError",
     "LanguageError",
     "LanguageSyntaxError",
+    "MissingExtraError",
     "NoTransitionError",
     "NondeterminismError",
     "Place",
     "PolicyError",
+    "RecordError",
     "RewardError",
     "RunError",
     "SilentLoopError",
@@ -322,6 +326,14 @@ class PolicyError(CraniumError, LookupError):
 
 class DrawingError(CraniumError, ValueError):
     """A picture that could not be made."""
+
+
+class RecordError(CraniumError, ValueError):
+    """A record of an experiment that is damaged, or missing."""
+
+
+class MissingExtraError(CraniumError, RuntimeError):
+    """A part that needs a package which is not installed."""
 
 
 class FileAccessError(CraniumError, OSError):

@@ -195,8 +195,11 @@ def write_text(path: FilePath, text: str) -> None:
     write_bytes(path, text.encode())
 
 
-def write_bytes(path: FilePath, content: bytes) -> None:
-    """Write a file all or nothing, so that an interrupted write leaves the old one."""
+def write_bytes(path: FilePath, content: bytes, *, durable: bool = False) -> None:
+    """Write a file all or nothing, so that an interrupted write leaves the old one.
+
+    If it is to be durable, it is on the disk before it gets its name.
+    """
     try:
         path = path.resolve()  # a link stays a link
         if path.exists() and not path.is_file():
@@ -206,6 +209,9 @@ def write_bytes(path: FilePath, content: bytes) -> None:
         try:
             with os.fdopen(handle, "wb") as stream:
                 stream.write(content)
+                if durable:
+                    stream.flush()
+                    os.fsync(stream.fileno())
             umask = os.umask(0)
             os.umask(umask)
             mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~umask

@@ -1,0 +1,64 @@
+"""Figure "office-comp": how large the machines are, against how much there is to count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from cranium.errors import check_count
+from cranium.experiments.configs import ExperimentConfig, register
+from cranium.experiments.records import Store
+from cranium.experiments.trial import ComplexityTrial, Job
+
+__all__ = ["MACHINES", "ComplexityConfig"]
+
+MACHINES = {"office": "items of mail", "anbcdn": "N"}
+"""The machines that are unrolled, and what they count."""
+
+
+@register
+@dataclass(frozen=True)
+class ComplexityConfig(ExperimentConfig):
+    """States and transitions of the automaton, and of the reward machine that does the same.
+
+    Attributes:
+        most: Up to how many items of mail, and up to which N.
+
+    Example:
+        >>> ComplexityConfig(most=10).most
+        10
+    """
+
+    name = "complexity"
+    title = "The size of machines"
+    measure = "states"
+
+    most: int = 50
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("most", self.most)
+
+    def value(self, result: Mapping[str, Any]) -> float | None:
+        """How many states it has."""
+        return float(result["states"])
+
+    def quick(self) -> Self:
+        """Up to ten."""
+        return replace(self, trials=1, most=min(self.most, 10))
+
+    def cpu_seconds(self) -> float:
+        """From what it took where this was written."""
+        return 5 + 1e-4 * self.most**3
+
+    def jobs(self, store: Store) -> list[Job]:  # noqa: ARG002
+        """The automaton once, the reward machine for each limit."""
+        trials = []
+        for machine, unit in MACHINES.items():
+            trials.append(ComplexityTrial(self.name, "CRA", f"any {unit}", machine))
+            trials += [
+                ComplexityTrial(self.name, "RM", f"{limit} {unit}", machine, limit)
+                for limit in range(1, self.most + 1)
+            ]
+        return [Job(trial, seed) for trial in trials for seed in range(self.trials)]

@@ -1,0 +1,145 @@
+"""What an experiment is told: frozen, comparable, and readable from TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from cranium.errors import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    UnknownNameError,
+    check_count,
+)
+from cranium.experiments.records import Store
+from cranium.experiments.trial import Job
+
+__all__ = ["ExperimentConfig", "config_data", "config_of", "load_configs", "register"]
+
+
+@dataclass(frozen=True)
+class ExperimentConfig(ABC):
+    """What all experiments are told.
+
+    Attributes:
+        trials: How many seeds: 0, 1, 2, …
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+    name: ClassVar[str]
+    title: ClassVar[str]
+    measure: ClassVar[str] = "samples until solved"
+
+    trials: int = 1
+
+    def __post_init__(self) -> None:
+        check_count("trials", self.trials)
+
+    @property
+    def folder(self) -> str:
+        """What the folder of its records is called."""
+        return self.name
+
+    @abstractmethod
+    def jobs(self, store: Store) -> list[Job]:
+        """Everything to be run, as far as that can be known from what has been found."""
+
+    def value(self, result: Mapping[str, Any]) -> float | None:
+        """What is summarised of a result; None if the trial was not solved."""
+        found = result.get("samples")
+        return None if found is None else float(found)
+
+    @abstractmethod
+    def quick(self) -> Self:
+        """The same, smaller: to see that it works."""
+
+    @abstractmethod
+    def cpu_seconds(self) -> float:
+        """About how long it takes one core: from what it took where this was written."""
+
+
+_known: dict[str, type[ExperimentConfig]] = {}
+
+
+def register(kind: type[ExperimentConfig]) -> type[ExperimentConfig]:
+    """Make an experiment known by its name."""
+    _known[kind.name] = kind
+    return kind
+
+
+def known() -> Mapping[str, type[ExperimentConfig]]:
+    """The experiments by their names, in the order of the paper."""
+    return _known
+
+
+def config_data(config: ExperimentConfig) -> dict[str, Any]:
+    """A config as plain data, with the name of its experiment."""
+    return {"experiment": config.name, **asdict(config)}
+
+
+def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> ExperimentConfig:
+    """The config of an experiment from plain data, which may come from a file.
+
+    Example:
+        >>> import cranium.experiments
+        >>> config_of("complexity", {"most": 10}).most
+        10
+        >>> config_of("complexity", {"mots": 10})
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: mots of complexity: unexpected keyword argument
+    """
+    if name not in _known:
+        raise UnknownNameError.of("experiment", name, _known)
+    try:
+        return TypeAdapter(_known[name]).validate_python({**settings})
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        if isinstance(first.get("ctx", {}).get("error"), InvalidArgumentError):
+            raise first["ctx"]["error"] from None
+        place = ".".join(str(each) for each in first["loc"])
+        said = first["msg"][0].lower() + first["msg"][1:]
+        raise InvalidArgumentError(f"{where}{place} of {name}: {said}") from None
+
+
+def load_configs(path: Path) -> list[ExperimentConfig]:
+    r"""The experiments of a TOML file: one table for each.
+
+    Example:
+        >>> import cranium.experiments, tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "mine.toml"
+        >>> _ = path.write_text("[letter]\ntrials = 3\ntimes = [1, 2]\n")
+        >>> load_configs(path)[0].times
+        (1, 2)
+    """
+    try:
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
+    except ValueError as problem:  # not TOML, or not even text
+        raise FileFormatError(f"{path} is not TOML: {problem}") from None
+    for name, table in told.items():
+        if not isinstance(table, dict):
+            raise FileFormatError(
+                f"{path}: {name} stands outside of a table",
+                fix="begin a table for each experiment, such as [letter]",
+            )
+    if not told:
+        raise FileFormatError(f"{path} names no experiment", fix="begin a table such as [letter]")
+    return [config_of(name, table, f"{path}: ") for name, table in told.items()]
+
+
+def check_names(what: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Refuse names that nobody knows, and none at all."""
+    names = list(given)
+    if not names:
+        raise InvalidArgumentError(f"no {what} is named", fix=f"known: {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            raise UnknownNameError.of(what, name, known)

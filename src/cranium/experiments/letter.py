@@ -1,0 +1,185 @@
+"""Figure "letter-res": how many samples it takes to learn A^N B C D^N.
+
+Two protocols. ``fair``: training samples until the greedy policy solves every instance, with the
+Markov observation, equal tuning, one machine for each N where there are no counters, and N drawn
+from all of them where one machine can do them all. ``paper``: the published schedule and stopping
+rule, with the observation of the cell alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+from cranium.errors import InvalidArgumentError, check_count
+from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.experiments.records import Store
+from cranium.experiments.trial import Job, TrainingTrial
+from cranium.experiments.tuning import grid, tune
+
+__all__ = ["METHODS", "LetterConfig"]
+
+Method = tuple[str, dict[str, Any], str]
+METHODS: dict[str, Method] = {
+    "QL": ("ql", {}, "ql"),
+    "CQL": ("cql", {"configurations": "seen"}, "cql"),
+    "CQL all": ("cql", {"configurations": "reachable"}, "cql"),
+    "CQL all+RS": ("cql", {"configurations": "reachable", "shaping": True}, "cql"),
+    "CRM": ("crm", {}, "crm"),
+    "CRM+RS": ("crm", {"shaping": True}, "crm+rs"),
+    "HRM": ("hrm", {}, "hrm"),
+    "planner": ("planner", {}, "planner"),
+}
+"""The learner of each method, its settings, and the grid of those that are tuned. CQL imagines the
+counter values that were seen, as in the paper; "CQL all" every configuration that is reachable."""
+IN_THE_PAPER = ("QL", "CQL", "CRM", "CRM+RS")
+REWARD_MACHINES = ("CRM", "CRM+RS", "HRM")
+EPISODES = {1: 25_000, 2: 50_000, 3: 100_000, 4: 1_000_000, 5: 1_000_000}
+"""Over half of these the published exploration falls."""
+STREAK = 100
+
+
+def together(times: tuple[int, ...]) -> str:
+    """What the case is called in which N is drawn."""
+    return f"N = {min(times)} to {max(times)}"
+
+
+@register
+@dataclass(frozen=True)
+class LetterConfig(ExperimentConfig):
+    """The letter experiment.
+
+    Attributes:
+        trials: How many seeds.
+        protocol: ``"fair"`` or ``"paper"``.
+        times: The values of N.
+        methods: Those of ``METHODS`` that are compared.
+        tuning_trials: On how many seeds each setting is tried.
+        budget: After how many samples a trial counts as not solved.
+
+    Example:
+        >>> LetterConfig(trials=2, methods=("CQL", "planner")).times
+        (1, 2, 3, 4, 5)
+    """
+
+    name = "letter"
+    title = "Samples to learn A^N B C D^N"
+
+    trials: int = 40
+    protocol: Literal["fair", "paper"] = "fair"
+    times: tuple[int, ...] = (1, 2, 3, 4, 5)
+    methods: tuple[str, ...] = tuple(METHODS)
+    tuning_trials: int = 5
+    budget: int = 3_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_names("method", self.methods, list(METHODS))
+        check_count("tuning_trials", self.tuning_trials)
+        check_count("budget", self.budget)
+        if not self.times or len(set(self.times)) < len(self.times):
+            raise InvalidArgumentError(f"times are different numbers, not {self.times}")
+        for value in self.times:
+            check_count("N", value)
+            if value > 20:
+                raise InvalidArgumentError(f"N is at most 20 here, not {value}")
+            if self.protocol == "paper" and value not in EPISODES:
+                raise InvalidArgumentError(f"the paper has schedules for N = 1 to 5, not {value}")
+
+    @property
+    def folder(self) -> str:
+        """The protocols do not share one."""
+        return self.name if self.protocol == "fair" else f"{self.name}-paper"
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The methods; the paper has four of them."""
+        known = METHODS if self.protocol == "fair" else IN_THE_PAPER
+        return tuple(method for method in known if method in self.methods)
+
+    def value(self, result: Mapping[str, Any]) -> float | None:
+        """Samples until the greedy policy solves the task, or until the published streak."""
+        return super().value(result if self.protocol == "fair" else {"samples": result["streak"]})
+
+    def quick(self) -> Self:
+        """Three seeds, two values of N."""
+        return replace(self, trials=3, times=(1, 3), tuning_trials=1)
+
+    def cpu_seconds(self) -> float:
+        """From what it took where this was written."""
+        if self.protocol == "paper":
+            each = {1: 0.2, 2: 0.5, 3: 1.0, 4: 12.0, 5: 12.0}
+            return self.trials * len(self.compared) * sum(each[value] for value in self.times)
+        each_n = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
+        runs = self.trials + 8 * self.tuning_trials
+        return 10 + runs * len(self.compared) * (each_n + 0.002 * max(self.times) ** 2)
+
+    def jobs(self, store: Store) -> list[Job]:
+        """Tuning first; then every method with the best of its settings."""
+        jobs = []
+        for trial in self.trials_of_paper() if self.protocol == "paper" else self.fair_trials():
+            best: TrainingTrial | None = trial
+            if self.protocol == "fair":
+                candidates = grid(METHODS[trial.method][2])
+                most = max(100_000, 5_000 * (trial.unroll or max(self.times)) ** 2)
+                more, best = tune(trial, candidates, self.tuning_trials, most, store)
+                jobs += more
+            if best is not None:
+                jobs += [Job(best, seed) for seed in range(self.trials)]
+        return jobs
+
+    def fair_trials(self) -> Iterator[TrainingTrial]:
+        """One for each method and case."""
+        for method in self.compared:
+            for value in self.times:
+                yield self._fair(method, f"N = {value}", value, value)
+            if method not in REWARD_MACHINES and len(self.times) > 1:
+                span = [min(self.times), max(self.times)]
+                yield self._fair(method, together(self.times), span, max(self.times))
+
+    def _fair(self, method: str, case: str, times: Any, most: int) -> TrainingTrial:
+        learner, settings, _ = METHODS[method]
+        return TrainingTrial(
+            self.name,
+            method,
+            case,
+            world="Letter",
+            task="anbcdn",
+            learner=learner,
+            options={"times": times},
+            unroll=most if method in REWARD_MACHINES else None,
+            settings=settings,
+            steps=self.budget,
+            every=20 if learner == "planner" else 100,
+        )
+
+    def trials_of_paper(self) -> Iterator[TrainingTrial]:
+        """The published settings: learning rate 0.01, ε from 1 to 0.01, a streak of successes."""
+        for method in self.compared:
+            for value in self.times:
+                learner, settings, _ = METHODS[method]
+                exploration = {
+                    "first": 1.0,
+                    "last": 0.01,
+                    "over": EPISODES[value] // 2,
+                    "unit": "episodes",
+                }
+                more = {"learning_rate": 0.01, "discount": 0.99, "initial_value": 0.0}
+                yield TrainingTrial(
+                    self.name,
+                    method,
+                    f"N = {value}",
+                    world="Letter",
+                    task="anbcdn",
+                    learner=learner,
+                    options={"times": value, "observation": "cell"},
+                    unroll=value if method in REWARD_MACHINES else None,
+                    settings={**settings, **more, "exploration": exploration},
+                    steps=100 * EPISODES[value],
+                    every=50_000,
+                    until=STREAK,
+                    tested_on={"times": [min(self.times), max(self.times)], "observation": "cell"}
+                    if method not in REWARD_MACHINES
+                    else None,
+                )

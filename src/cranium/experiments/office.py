@@ -1,0 +1,93 @@
+"""Appendix E: learning curves for the mail-and-coffee task of the office."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+from cranium.errors import check_count
+from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.experiments.letter import METHODS, REWARD_MACHINES
+from cranium.experiments.records import Store
+from cranium.experiments.trial import Job, TrainingTrial
+from cranium.experiments.tuning import grid, tune
+
+__all__ = ["OfficeConfig"]
+
+
+@register
+@dataclass(frozen=True)
+class OfficeConfig(ExperimentConfig):
+    """The office experiment: every method with the best of its settings, to the same budget.
+
+    Attributes:
+        trials: How many seeds.
+        mail: At least one item of mail is there, and at most so many.
+        methods: Those of ``letter.METHODS`` that are compared.
+        tuning_trials: On how many seeds each setting is tried.
+        budget: How many samples each takes.
+
+    Example:
+        >>> OfficeConfig(mail=3).case
+        'up to 3 items of mail'
+    """
+
+    name = "office"
+    title = "Mail and coffee in the office"
+
+    trials: int = 20
+    mail: int = 5
+    methods: tuple[str, ...] = ("QL", "CQL", "CQL all+RS", "CRM", "CRM+RS", "planner")
+    tuning_trials: int = 3
+    budget: int = 300_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_names("method", self.methods, list(METHODS))
+        for name in ("mail", "tuning_trials", "budget"):
+            check_count(name, getattr(self, name))
+
+    @property
+    def case(self) -> str:
+        """What it is called."""
+        return f"up to {self.mail} items of mail"
+
+    def quick(self) -> Self:
+        """Three seeds, two items of mail."""
+        return replace(self, trials=3, mail=2, tuning_trials=1, budget=100_000)
+
+    def cpu_seconds(self) -> float:
+        """From what it took where this was written."""
+        runs = self.trials + 8 * self.tuning_trials
+        return 10 + 0.4e-6 * runs * len(self.methods) * self.budget * self.mail
+
+    def jobs(self, store: Store) -> list[Job]:
+        """Tuning first; then curves with the best settings."""
+        jobs = []
+        for trial in self.candidates():
+            candidates = grid(METHODS[trial.method][2])
+            more, best = tune(trial, candidates, self.tuning_trials, self.budget, store)
+            jobs += more
+            if best is not None:
+                curve = replace(best, until=None, every=self.budget // 100)
+                jobs += [Job(curve, seed) for seed in range(self.trials)]
+        return jobs
+
+    def candidates(self) -> Iterator[TrainingTrial]:
+        """One for each method: until solved."""
+        for method in self.methods:
+            learner, settings, _ = METHODS[method]
+            yield TrainingTrial(
+                self.name,
+                method,
+                self.case,
+                world="Office",
+                task="office",
+                learner=learner,
+                options={"mail": [1, self.mail]},
+                unroll=self.mail if method in REWARD_MACHINES else None,
+                settings=settings,
+                steps=self.budget,
+                every=1_000,
+            )

@@ -1,0 +1,200 @@
+"""What was found: the records of an experiment, grouped and summarised."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from cranium.automata.files import write_bytes
+from cranium.errors import FileFormatError, MissingExtraError, RecordError
+from cranium.experiments.configs import ExperimentConfig, config_of, known
+from cranium.experiments.records import Record, Store
+from cranium.experiments.runner import CONFIG
+from cranium.experiments.statistics import Summary, summarise
+
+__all__ = ["Group", "Study", "export", "find_studies", "read_study"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """The trials of one method on one case.
+
+    Attributes:
+        method: The method.
+        case: The case.
+        config: The config of the trials, as plain data.
+        records: Those that are there, by their seeds.
+        values: What is summarised of each: None if it was not solved.
+        wanted: How many there should be.
+    """
+
+    method: str
+    case: str
+    config: dict[str, Any]
+    records: tuple[Record, ...]
+    values: tuple[float | None, ...]
+    wanted: int
+
+    @property
+    def failed(self) -> int:
+        """How many ended with an error; they are in no statistics."""
+        return sum(not record.done for record in self.records)
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Of the trials that did not fail."""
+        return summarise(self.values)
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment and what was found.
+
+    Attributes:
+        config: What was run.
+        folder: Where the records are.
+        groups: The trials of the figure, by method and case.
+        tuning: How many trials were run to choose settings.
+        missing: How many trials are still to be run.
+    """
+
+    config: ExperimentConfig
+    folder: Path
+    groups: tuple[Group, ...]
+    tuning: int
+    missing: int
+
+    def group(self, method: str, case: str) -> Group | None:
+        """The trials of a method on a case."""
+        found = [g for g in self.groups if (g.method, g.case) == (method, case)]
+        return found[0] if found else None
+
+    @property
+    def methods(self) -> list[str]:
+        """In the order in which they are run."""
+        return list(dict.fromkeys(group.method for group in self.groups))
+
+    @property
+    def failed(self) -> list[Record]:
+        """The records of trials that ended with an error."""
+        return [r for group in self.groups for r in group.records if not r.done]
+
+
+def find_studies(folder: Path) -> list[Path]:
+    """The folders of experiments in a folder, or the folder itself.
+
+    Example:
+        >>> import tempfile
+        >>> find_studies(Path(tempfile.mkdtemp()))
+        Traceback (most recent call last):
+        cranium.errors.RecordError: there are no results in ...
+    """
+    if (folder / CONFIG).is_file():
+        return [folder]
+    order = list(known())
+    found = [path.parent for path in folder.glob(f"*/{CONFIG}")]
+    if not found:
+        raise RecordError(
+            f"there are no results in {folder}", fix="make some: cranium reproduce letter --quick"
+        )
+    return sorted(found, key=lambda path: (_place(path.name, order), path.name))
+
+
+def _place(name: str, order: list[str]) -> int:
+    known_as = [index for index, each in enumerate(order) if name.startswith(each)]
+    return known_as[0] if known_as else len(order)
+
+
+def read_study(folder: Path) -> Study:
+    """Read what an experiment has found so far.
+
+    Example:
+        >>> import tempfile
+        >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = run(ComplexityConfig(most=2), folder, LocalEngine(1))
+        >>> read_study(folder).group("RM", "2 items of mail").records[0].result["states"]
+        17
+    """
+    try:
+        told = json.loads((folder / CONFIG).read_bytes())
+        config = config_of(told.pop("experiment"), told, f"{folder / CONFIG}: ")
+    except (ValueError, KeyError, AttributeError, TypeError, OSError) as problem:
+        raise FileFormatError(
+            f"{folder / CONFIG} cannot be read: {problem}", fix="run the experiment again"
+        ) from None
+    store = Store(folder)
+    jobs = config.jobs(store)
+    grouped: dict[tuple[str, str], list[Any]] = {}
+    for job in jobs:
+        if job.trial.stage == "final":
+            grouped.setdefault((job.trial.method, job.trial.case), []).append(job)
+    groups = []
+    for (method, case), wanted in grouped.items():
+        records = tuple(r for job in wanted if (r := store.find(job)) is not None)
+        values = tuple(config.value(record.result) for record in records if record.done)
+        data = wanted[0].trial.data
+        groups.append(Group(method, case, data, records, values, len(wanted)))
+    there = [store.find(job) for job in jobs]
+    tuning = sum(job.trial.stage == "tuning" for job in jobs)
+    return Study(config, folder, tuple(groups), tuning, sum(record is None for record in there))
+
+
+def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
+    """One for each trial: what is exported."""
+    return [
+        {
+            "experiment": study.config.name,
+            "method": group.method,
+            "case": group.case,
+            "seed": record.seed,
+            "status": record.status,
+            "value": study.config.value(record.result) if record.done else None,
+            "measure": study.config.measure,
+            "wall": record.wall,
+            "cpu": record.cpu,
+            "key": record.key,
+            "settings": json.dumps(record.config.get("settings", {}), sort_keys=True),
+        }
+        for study in studies
+        for group in study.groups
+        for record in group.records
+    ]
+
+
+def export(studies: Sequence[Study], path: Path) -> None:
+    """Write one row for each trial, as CSV or as Parquet, by the name's ending."""
+    found = rows(studies)
+    if path.suffix == ".parquet":
+        write_bytes(path, _as_parquet(found))
+        return
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(found[0]) if found else ["experiment"])
+    writer.writeheader()
+    writer.writerows(found)
+    write_bytes(path, stream.getvalue().encode())
+
+
+def _as_parquet(found: list[dict[str, Any]]) -> bytes:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingExtraError(
+            "Parquet needs pyarrow, which is not installed",
+            fix="pip install 'cranium[parquet]', or write CSV",
+        ) from None
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(found), stream)
+    return stream.getvalue()
+
+
+def summary_data(group: Group) -> dict[str, Any]:
+    """A group's summary as plain data."""
+    return {"method": group.method, "case": group.case, **asdict(group.summary)}

@@ -1,0 +1,163 @@
+"""Results on the disk: one file for each trial, written whole or not at all.
+
+A record carries its config, so that it can be read without the code that made it, and a checksum,
+so that a damaged one is found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from cranium.automata.files import write_bytes
+from cranium.errors import FileAccessError, RecordError
+from cranium.experiments.trial import Job
+
+__all__ = ["DamagedRecordWarning", "Record", "Store"]
+
+FORMAT = 1
+PACKAGES = ("cranium", "numpy", "numba", "gymnasium", "scipy")
+
+
+class DamagedRecordWarning(UserWarning):
+    """A record was damaged: its trial is run again."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What came of a trial.
+
+    Attributes:
+        config: The config of the trial, as plain data.
+        key: Its hash.
+        seed: The seed.
+        status: ``"done"``, or ``"failed"`` if it raised an error.
+        result: What was found.
+        error: The traceback, if it failed.
+        wall: How many seconds it took.
+        cpu: How many of CPU time.
+        versions: Of the packages that it was made with.
+        platform: The kind of machine.
+    """
+
+    config: dict[str, Any]
+    key: str
+    seed: int
+    status: Literal["done", "failed"]
+    result: dict[str, Any]
+    error: str | None
+    wall: float
+    cpu: float
+    versions: dict[str, str]
+    platform: str
+
+    @property
+    def done(self) -> bool:
+        """Whether there is a result."""
+        return self.status == "done"
+
+
+@cache
+def surroundings() -> tuple[dict[str, str], str]:
+    """The versions of what a result depends on, and the kind of machine."""
+    versions = {name: metadata.version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **versions}, platform.platform()
+
+
+class Store:
+    """The records of one experiment, in a folder.
+
+    Example:
+        >>> import tempfile
+        >>> store = Store(Path(tempfile.mkdtemp()))
+        >>> list(store)
+        []
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[str, Record] = {}
+
+    def make(self) -> None:
+        """Make the folder."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            raise FileAccessError(
+                f"cannot make the folder {self.folder}: {problem.strerror or problem}",
+                fix="choose another place",
+            ) from None
+
+    def path(self, job: Job) -> Path:
+        """Where the record of a trial lies."""
+        return self.folder / f"{job.name}.json"
+
+    def save(self, job: Job, record: Record) -> None:
+        """Write a record, so that it is there whole even if the machine stops now."""
+        data = asdict(record)
+        text = json.dumps({"format": FORMAT, "checksum": _checksum(data), "record": data}, indent=1)
+        write_bytes(self.path(job), text.encode(), durable=True)
+        self._known[job.name] = record
+
+    def find(self, job: Job) -> Record | None:
+        """The record of a trial; a damaged one is reported, and counts as missing."""
+        if job.name not in self._known:
+            path = self.path(job)
+            if not path.exists():
+                return None
+            try:
+                self._known[job.name] = read_record(path)
+            except RecordError as problem:
+                warnings.warn(str(problem), DamagedRecordWarning, stacklevel=2)
+                return None
+        return self._known[job.name]
+
+    def found(self, jobs: Sequence[Job]) -> list[tuple[Job, Record]]:
+        """The records of those trials that have one with a result."""
+        pairs = ((job, self.find(job)) for job in jobs)
+        return [(job, record) for job, record in pairs if record is not None and record.done]
+
+    def __iter__(self) -> Iterator[Record]:
+        """All records that are whole, in the order of their names."""
+        for path in sorted(self.folder.glob("*-*.json")):
+            try:
+                yield read_record(path)
+            except RecordError as problem:
+                warnings.warn(str(problem), DamagedRecordWarning, stacklevel=2)
+
+
+def _checksum(data: dict[str, Any]) -> str:
+    text = json.dumps(data, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_record(path: Path) -> Record:
+    """Read a record, and check that it is as it was written."""
+    try:
+        told = json.loads(path.read_bytes())
+        data = told["record"]
+        if told["format"] != FORMAT:
+            raise RecordError(
+                f"{path} has format {told['format']}, not {FORMAT}",
+                fix="read it with the version of Cranium that wrote it",
+            )
+        whole = told["checksum"] == _checksum(data)
+        record = Record(**data)
+    except OSError as problem:
+        raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
+    except (ValueError, TypeError, KeyError, RecursionError):
+        whole = False
+    if not whole:
+        raise RecordError(
+            f"{path} is damaged: it is not what was written",
+            fix="run the experiment again; only this trial is repeated",
+        )
+    return record

@@ -1,0 +1,115 @@
+"""Runs an experiment: what is missing, and nothing twice."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cranium.automata.files import write_bytes
+from cranium.experiments.configs import ExperimentConfig, config_data
+from cranium.experiments.engines import Engine
+from cranium.experiments.records import Record, Store
+from cranium.experiments.trial import Job
+
+__all__ = ["Outcome", "Watcher", "run"]
+
+CONFIG = "experiment.json"
+
+
+class Watcher:
+    """Is told how a run goes; this one keeps quiet."""
+
+    def begin(self, jobs: Sequence[Job], there: int) -> None:
+        """So many jobs are to be run, and so many results are there already."""
+
+    def finished(self, job: Job, record: Record) -> None:
+        """One is done."""
+
+    def end(self) -> None:
+        """All are done, or it was interrupted."""
+
+
+@dataclass
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        jobs: All that the experiment consists of.
+        ran: How many were run now.
+        failed: Those that failed, now or before.
+        interrupted: Whether Ctrl-C ended it.
+        seconds: How long it took.
+    """
+
+    jobs: list[Job]
+    ran: int = 0
+    failed: list[tuple[Job, Record]] = field(default_factory=list)
+    interrupted: bool = False
+    seconds: float = 0.0
+
+
+def run(
+    config: ExperimentConfig,
+    folder: Path,
+    engine: Engine,
+    *,
+    retry_failed: bool = False,
+    watcher: Watcher | None = None,
+) -> Outcome:
+    """Run what an experiment still lacks; every result is written the moment it is there.
+
+    Ctrl-C, or the end of this process, loses the trials that are running and nothing else.
+
+    Args:
+        config: What to run.
+        folder: Where the records are.
+        engine: Where to run it.
+        retry_failed: Whether trials that failed are tried again.
+        watcher: Is told how it goes.
+
+    Example:
+        >>> import tempfile
+        >>> from cranium.experiments import ComplexityConfig, LocalEngine
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
+        6
+        >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
+        0
+    """
+    store, begun = Store(folder), time.perf_counter()
+    store.make()
+    told = json.dumps(config_data(config), indent=2, sort_keys=True)
+    write_bytes(folder / CONFIG, (told + "\n").encode(), durable=True)
+    outcome, tried = Outcome([]), set[str]()
+    watcher = watcher or Watcher()
+    try:
+        while True:
+            # What is run later may depend on what was found, such as which settings are best.
+            outcome.jobs = config.jobs(store)
+            records = {job: store.find(job) for job in outcome.jobs}
+            missing = [
+                job
+                for job, record in records.items()
+                if record is None or (retry_failed and not record.done and job.name not in tried)
+            ]
+            if not missing:
+                break
+            watcher.begin(missing, len(outcome.jobs) - len(missing))
+            with closing(engine.run(missing)) as results:
+                for job, record in results:
+                    store.save(job, record)
+                    tried.add(job.name)
+                    outcome.ran += 1
+                    watcher.finished(job, record)
+    except KeyboardInterrupt:
+        outcome.interrupted = True
+    finally:
+        watcher.end()
+    records = {job: store.find(job) for job in outcome.jobs}
+    outcome.failed = [(j, r) for j, r in records.items() if r is not None and not r.done]
+    outcome.seconds = time.perf_counter() - begun
+    return outcome

@@ -1,0 +1,172 @@
+"""What a trial does: train a learner, or build a machine. Nothing here knows of files."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.aamdp.catalogue import find_world, make_world
+from cranium.aamdp.planning import solve
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.automata import library
+from cranium.automata.convert import unroll
+from cranium.errors import UnsoundLabelsWarning
+from cranium.experiments.lot import TaskLot, lot_of, union
+from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
+from cranium.learners import Schedule, Streak, TrainingResult, evaluate, train
+
+__all__ = ["perform"]
+
+RATES_EVERY = 1_000
+
+
+def perform(trial: Trial, seed: int) -> dict[str, Any]:
+    """Run a trial; what was found, as plain data.
+
+    Example:
+        >>> trial = TrainingTrial("letter", "planner", "N = 1", world="Letter", task="anbcdn",
+        ...                       learner="planner", options={"times": 1}, every=20)
+        >>> perform(trial, 0)["samples"]
+        80
+    """
+    if isinstance(trial, TrainingTrial):
+        return _train(trial, seed)
+    if isinstance(trial, ComplexityTrial):
+        return _measure(trial)
+    raise NotImplementedError(type(trial).__name__)
+
+
+def _measure(trial: ComplexityTrial) -> dict[str, Any]:
+    machine = library.load(trial.machine)
+    if trial.limit is not None:
+        machine = unroll(machine, trial.limit)
+    return {"states": len(machine.states), "transitions": len(machine.transitions)}
+
+
+def _train(trial: TrainingTrial, seed: int) -> dict[str, Any]:
+    env = make_env(trial.world, trial.task, trial.unroll, _frozen(trial.options))
+    until: Any = Streak(trial.until) if isinstance(trial.until, int) else trial.until
+    with warnings.catch_warnings():
+        # The paper's observation hides what a label depends on: its flaw is what is measured.
+        warnings.simplefilter("ignore", UnsoundLabelsWarning)
+        result = train(
+            env,
+            trial.learner,
+            steps=trial.steps,
+            seed=seed,
+            until=until,
+            evaluate_every=trial.every,
+            counter_limit=trial.counter_limit,
+            log=trial.window is not None,
+            path="compiled",
+            **{name: _setting(value) for name, value in trial.settings.items()},
+        )
+    return {**_found(trial, result), **_elsewhere(trial, result), **_rates(trial, result, env)}
+
+
+def _found(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
+    last = result.evaluation
+    found: dict[str, Any] = {
+        "samples": result.samples_to_solve,
+        "taken": result.samples,
+        "episodes": result.episodes,
+        "overflows": result.overflows,
+        "success": dict(zip(last.instances, last.success.tolist(), strict=True)),
+        "values": last.values.tolist(),
+        "optimum": None if last.optimum is None else last.optimum.tolist(),
+    }
+    if trial.until is None:
+        found["curve"] = result.curve[:, :3].tolist()
+    if isinstance(trial.until, int):
+        found["streak"] = result.streak_at
+    return found
+
+
+def _elsewhere(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
+    """How the policy does where it was not trained; what it never learned it does at random."""
+    if trial.tested_on is None:
+        return {}
+    env = make_env(trial.world, trial.task, trial.unroll, _frozen(trial.tested_on))
+    found = evaluate(env, result.policy.with_unknown("random"))
+    return {"elsewhere": dict(zip(found.instances, found.success.tolist(), strict=True))}
+
+
+def _rates(
+    trial: TrainingTrial, result: TrainingResult, env: AutomatonAugmentedMDP
+) -> dict[str, Any]:
+    """The reward per step in training, as a share of that of the optimal policy, now and then."""
+    if trial.window is None:
+        return {}
+    names = trial.task.split("+")
+    best = optimal_rates(env, result.config.discount, trial.settings["exploration"])
+    lots = len(names) > 1  # the first step of an episode then only draws the lot
+    ended, earned = result.log[:, 0], result.log[:, 1]
+    lengths = np.diff(ended, prepend=0) - lots
+    samples = np.cumsum(lengths)
+    shares = earned / lengths / np.array(best)[lot_of(earned) if lots else 0]
+    sums = np.cumsum(np.insert(shares, 0, 0.0))
+    places = np.arange(RATES_EVERY, int(samples[-1]) + 1, RATES_EVERY)
+    last = np.searchsorted(samples, places, side="right")
+    first = np.maximum(last - trial.window, 0)
+    means = (sums[last] - sums[first]) / np.maximum(last - first, 1)
+    rates = [[int(place), round(float(mean), 6)] for place, mean in zip(places, means, strict=True)]
+    return {"rates": rates, "optimal rates": dict(zip(names, best, strict=True))}
+
+
+@lru_cache(maxsize=16)
+def optimal_rates(
+    env: AutomatonAugmentedMDP, discount: float, exploration: float
+) -> tuple[float, ...]:
+    """The expected reward per step of an episode of the optimal policy with ε-greedy exploration.
+
+    One for each task of a lot, in which the first step does not count.
+    """
+    lots = isinstance(env.env, TaskLot)
+    solved = solve(env, discount=discount)
+    model, size = solved.product, solved.product.num_pairs
+    actions = (len(model.first) - 1) // size
+    row = np.repeat(np.arange(size * actions), np.diff(model.first))
+    pair, action = row // actions, row % actions
+    chosen = np.where(action == solved.policy[pair], 1 - exploration, 0) + exploration / actions
+    share, goes_on = model.probability * chosen, model.next_pair >= 0
+    number = lot_of(model.reward) if lots else np.zeros(len(row), np.int64)
+    found = np.zeros(number.max() + 1)
+    chance: NDArray[np.float64] = model.initial.copy()
+    for step in range(1 - lots, (env.horizon or 1) + 1 - lots):
+        flow = chance[pair] * share
+        paid = np.where(goes_on, 0.0, flow * model.reward)
+        if step:
+            found += np.bincount(number, paid, len(found)) / step
+        chance = np.bincount(model.next_pair[goes_on], flow[goes_on], size).astype(float)
+    return tuple((found * len(found)).tolist())  # every lot is as likely as the others
+
+
+@lru_cache(maxsize=64)
+def make_env(
+    world: str, task: str, limit: int | None, options: tuple[tuple[str, Any], ...]
+) -> AutomatonAugmentedMDP:
+    """The product of a trial; trials on the same one share it, because training changes nothing."""
+    made = make_world(world, **dict(options))
+    names = task.split("+")
+    machine = union([library.load(name) for name in names], names)
+    if limit is not None:
+        machine = unroll(machine, limit)
+    if len(names) > 1:
+        made = TaskLot(made, names)
+    return AutomatonAugmentedMDP(made, machine, horizon=find_world(world).horizon)
+
+
+def _frozen(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(
+        (name, tuple(value) if isinstance(value, list) else value)
+        for name, value in sorted(options.items())
+    )
+
+
+def _setting(value: Any) -> Any:
+    return Schedule(**value) if isinstance(value, dict) else value
