@@ -1,0 +1,266 @@
+"""The commands that reproduce the paper's experiments, and read what was found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from cranium.cli.output import INTERRUPTED, errors_as_json, say, table_console
+from cranium.cli.sources import AsJson
+from cranium.errors import InvalidArgumentError, UnknownNameError, check_count
+
+__all__ = ["register"]
+
+FAILED = 1
+FOLDER = Path("results")
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where cranium reproduce put them.")]
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="EXPERIMENT",
+            help="letter, complexity, office, reward-machines, or all.",
+            show_default=False,
+        ),
+    ] = None,
+    folder: Annotated[Path, typer.Option("--dir", help="Where the results go.")] = FOLDER,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few trials, to see that it works.")
+    ] = False,
+    trials: Annotated[
+        int | None, typer.Option("--trials", help="How many seeds.", show_default=False)
+    ] = None,
+    protocol: Annotated[
+        Literal["fair", "paper"], typer.Option("--protocol", help="Of the letter experiment.")
+    ] = "fair",
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="TOML", help="Settings: a table for each experiment."),
+    ] = None,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option("--engine", help="Processes here, or a Ray cluster.")
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="How many trials at once.", show_default="all cores"),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option("--address", help="Of the Ray cluster; auto joins this machine's."),
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try trials again that failed.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be run, and how long it takes.")
+    ] = False,
+) -> None:
+    """Run the paper's experiments, and draw its figures.
+
+    What is there already is not run again: after Ctrl-C, a crash or with more trials, the same
+    command goes on. Every result is a file in DIR; figures, captions and tables are made from them.
+    For example: cranium reproduce all --quick,
+    or: cranium reproduce letter --trials 10 --engine ray --address auto
+    """
+    configs = _configs(names, config, quick=quick, trials=trials, protocol=protocol)
+    if address is not None and engine != "ray":
+        raise InvalidArgumentError("an address is of a Ray cluster", fix="add --engine ray")
+    if dry_run:
+        for each in configs:
+            say(_plan(each, workers or _cores()))
+        return
+    failed = False
+    with _engine(engine, workers, address) as found:
+        for each in configs:
+            failed |= _run(each, folder, found, retry_failed=retry_failed)
+    say(f"see cranium results {folder}, or make a page: cranium report {folder}")
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+def _configs(
+    names: list[str] | None,
+    path: Path | None,
+    *,
+    quick: bool,
+    trials: int | None,
+    protocol: Literal["fair", "paper"],
+) -> list[Any]:
+    from cranium.experiments import LetterConfig, config_of, known, load_configs
+
+    if trials is not None:
+        check_count("trials", trials)
+    if path is not None:
+        if names:
+            raise InvalidArgumentError("give names or --config, one of them")
+        found = load_configs(path)
+    else:
+        wanted = names or []
+        if not wanted:
+            raise InvalidArgumentError(
+                "no experiment is named", fix=f"name one of {', '.join(known())}, or all"
+            )
+        if "all" in wanted:
+            wanted = list(known())
+        for name in wanted:
+            if name not in known():
+                raise UnknownNameError.of("experiment", name, [*known(), "all"])
+        found = [config_of(name, {}) for name in dict.fromkeys(wanted)]
+    if protocol == "paper":
+        found = [replace(c, protocol="paper") if isinstance(c, LetterConfig) else c for c in found]
+    if quick:
+        found = [each.quick() for each in found]
+    return found if trials is None else [replace(each, trials=trials) for each in found]
+
+
+def _cores() -> int:
+    from cranium.experiments import LocalEngine
+
+    return LocalEngine().workers
+
+
+def _plan(config: Any, workers: int) -> str:
+    seconds = config.cpu_seconds() / workers
+    told = f"{seconds / 60:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
+    return f"{config.folder}: {config.trials} trials a method, about {told} with {workers} at once"
+
+
+@contextmanager
+def _engine(kind: str, workers: int | None, address: str | None) -> Iterator[Any]:
+    from cranium.experiments import LocalEngine, RayEngine
+
+    if kind == "local":
+        yield LocalEngine(workers)
+        return
+    engine = RayEngine(address, workers)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:
+    """Run one experiment, and draw its figures; whether any trial failed."""
+    from cranium.cli.watching import ProgressWatcher
+    from cranium.experiments import run
+    from cranium.experiments.reading import read_study
+    from cranium.figures.studies import draw_study
+
+    say(_plan(config, engine.workers))
+    place = folder / config.folder
+    outcome = run(
+        config, place, engine, retry_failed=retry_failed, watcher=ProgressWatcher(config.heading)
+    )
+    there = len(outcome.jobs) - outcome.ran
+    say(
+        f"  {outcome.ran:,} trials in {outcome.seconds:.0f} s, {max(there, 0):,} were there already"
+    )
+    for job, record in outcome.failed:
+        last = (record.error or "").strip().splitlines()[-1:]
+        say(f"  failed: {job.trial.method}, {job.trial.case}, seed {job.seed}: {''.join(last)}")
+    if outcome.interrupted:
+        say(f"interrupted; the same command goes on: what is done is in {place}")
+        raise typer.Exit(INTERRUPTED)
+    for path in draw_study(read_study(place)):
+        say(f"  wrote {path} (and .png, .md)")
+    return bool(outcome.failed)
+
+
+def results(
+    folder: Folder = FOLDER,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write a row for each trial.")
+    ] = None,
+    parquet: Annotated[
+        Path | None, typer.Option("--parquet", metavar="FILE", help="The same as Parquet.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what was found: a table for each experiment.
+
+    IQM is the interquartile mean, with its 95 % interval; mean and deviation are given where every
+    trial was solved. For example: cranium results results --csv trials.csv
+    """
+    from cranium.experiments.reading import export, find_studies, read_study, summary_data
+    from cranium.experiments.totals import totals
+
+    with errors_as_json(as_json):
+        studies = [read_study(path) for path in find_studies(folder)]
+        for path, ending in ((csv, ".csv"), (parquet, ".parquet")):
+            if path is not None and path.suffix != ending:
+                raise InvalidArgumentError(f"the file ends in {ending}, not {path.name!r}")
+            if path is not None:
+                export(studies, path)
+    if as_json:
+        told = {
+            study.config.folder: [summary_data(g) for g in (*study.groups, *totals(study))]
+            for study in studies
+        }
+        typer.echo(json.dumps(told, indent=2))
+        return
+    for study in studies:
+        _table(study)
+    for path in (csv, parquet):
+        if path is not None:
+            say(f"wrote {path}")
+
+
+def _table(study: Any) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from cranium.experiments.totals import totals
+
+    table = Table(
+        title=Text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
+    )
+    for name in ("method", "case", "solved", "IQM", "95 %", "median", "mean", "deviation"):
+        table.add_column(name, justify="left" if name in ("method", "case") else "right")
+    for group in (*study.groups, *totals(study)):
+        s = group.summary
+        interval = "" if s.low is None else f"{s.low:,.0f} to {_number(s.high, '∞')}"
+        solved = f"{s.solved} of {s.run}" + (f", {group.failed} failed" if group.failed else "")
+        numbers = (_number(s.iqm), interval, _number(s.median), _number(s.mean))
+        cells = (group.method, group.case, solved, *numbers, _number(s.deviation))
+        table.add_row(*(Text(cell) for cell in cells))
+    table_console().print(table)
+    if study.missing:
+        say(f"{study.missing:,} trials are missing: cranium reproduce {study.config.name} goes on")
+
+
+def _number(value: float | None, none: str = "–") -> str:
+    return none if value is None else f"{value:,.0f}"
+
+
+def report(
+    folder: Folder = FOLDER,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="By default report.html in DIR."),
+    ] = None,
+) -> None:
+    """Write one page with everything that was found: figures, tables, machines, settings.
+
+    It needs no network: all is in the one file. For example: cranium report results
+    """
+    from cranium.experiments.reading import find_studies, read_study
+    from cranium.figures.page import write_report
+
+    path = output or folder / "report.html"
+    write_report([read_study(each) for each in find_studies(folder)], path)
+    say(f"wrote {path}")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command("reproduce")(reproduce)
+    app.command("results")(results)
+    app.command("report")(report)

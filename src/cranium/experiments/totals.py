@@ -1,0 +1,58 @@
+"""What it takes to solve all tasks, not one of them.
+
+A machine with counters does all of them, so it is trained once, with N drawn. Without counters each
+N needs a machine and a policy of its own: what counts is the sum over them, seed by seed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cranium.experiments.letter import LetterConfig, together
+from cranium.experiments.reading import Group, Study
+
+__all__ = ["ONE", "SUM", "totals"]
+
+ONE, SUM = "all N, one machine", "all N, a machine for each"
+
+
+def totals(study: Study) -> list[Group]:
+    """Every method on all N: with one machine where that is possible, and as a sum.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from cranium.experiments import LocalEngine, run
+        >>> from cranium.experiments.reading import read_study
+        >>> config, folder = LetterConfig(1, times=(1, 2), methods=("planner",)), tempfile.mkdtemp()
+        >>> _ = run(config, Path(folder), LocalEngine(1))
+        >>> [(group.case, group.values) for group in totals(read_study(Path(folder)))]
+        [('all N, one machine', (140.0,)), ('all N, a machine for each', (140.0,))]
+    """
+    config = study.config
+    if not isinstance(config, LetterConfig) or len(config.times) < 2:
+        return []
+    found = []
+    for method in study.methods:
+        one = study.group(method, together(config.times))
+        if one is not None:
+            found.append(replace(one, case=ONE))
+        each = [study.group(method, f"N = {value}") for value in config.times]
+        known = [group for group in each if group is not None]
+        if len(known) == len(config.times):
+            found.append(_sum(known))
+    return found
+
+
+def _sum(groups: list[Group]) -> Group:
+    """Seed by seed; a sum in which one was not solved is not solved."""
+    by_seed = [
+        dict(zip((r.seed for r in group.records if r.done), group.values, strict=True))
+        for group in groups
+    ]
+    seeds = [seed for seed in by_seed[0] if all(seed in values for values in by_seed)]
+    values = []
+    for seed in seeds:
+        parts = [values_of[seed] for values_of in by_seed]
+        values.append(None if None in parts else float(sum(part or 0 for part in parts)))
+    return replace(groups[0], case=SUM, config={}, values=tuple(values))

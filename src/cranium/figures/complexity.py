@@ -1,0 +1,66 @@
+"""Figure "office-comp": the size of machines, and Appendix F: what they look like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cranium.experiments.complexity import MACHINES, ComplexityConfig
+from cranium.experiments.reading import Study
+from cranium.figures.style import colour, legend_below, new_figure, tidy
+
+__all__ = ["caption", "draw"]
+
+TITLES = {"office": "Mail and coffee", "anbcdn": "A^N B C D^N"}
+
+
+def draw(study: Study) -> dict[str, Any]:
+    """The figures of the experiment, by their names."""
+    config = study.config
+    assert isinstance(config, ComplexityConfig)
+    with new_figure(8.4, 5.0) as figure:
+        grid = figure.subplots(2, 3)
+        for row, (machine, unit) in zip(grid, MACHINES.items(), strict=True):
+            for axes, what in zip(row, ("states", "transitions", "time"), strict=True):
+                _panel(axes, study, config, unit, what)
+                title = "time to build (ms)" if what == "time" else what
+                axes.set(title=f"{TITLES[machine]}: {title}", xlabel=f"most {unit}")
+        legend_below(figure, grid[0][0])
+    return {"complexity": figure}
+
+
+def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: str) -> None:
+    values = range(1, config.most + 1)
+    groups = {value: study.group("RM", f"{value} {unit}") for value in values}
+    found = [(v, _measured(g.records, what)) for v, g in groups.items() if g and g.records]
+    if found:
+        x, y = zip(*found, strict=True)
+        axes.plot(x, y, color=colour("RM"), label="reward machine (RM)")
+    automaton = study.group("CRA", f"any {unit}")
+    if automaton is not None and automaton.records:
+        height = _measured(automaton.records, what)
+        axes.plot(
+            [1, config.most], [height, height], "--", color=colour("CRA"), label="automaton (CRA)"
+        )
+    axes.set_yscale("log")
+    tidy(axes)
+
+
+def _measured(records: Any, what: str) -> float:
+    """Sizes are the same for all seeds; of times the least one is not disturbed."""
+    if what == "time":
+        return 1_000 * min(float(record.cpu) for record in records)
+    return float(records[0].result[what])
+
+
+def caption(study: Study) -> str:
+    """What was run, and what the figure shows."""
+    config = study.config
+    assert isinstance(config, ComplexityConfig)
+    return (
+        "**The size of machines** (Figure “office-comp”). The automaton with counters "
+        "(dashed) is the same however much there is to count; the reward machine that does "
+        f"the same, made by unrolling it up to 1, 2, … {config.most}, needs a state for every "
+        "configuration that can be reached. With two counters (mail and coffee) it grows with"
+        " the square, with one (A^N B C D^N) linearly. On the right, the CPU time it takes to"
+        " build each, reading the file included. Logarithmic scales."
+    )

@@ -1,0 +1,178 @@
+"""One page with everything that was found. It needs no network: all is in the one file."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cranium.automata.files import write_bytes
+from cranium.experiments.configs import config_data
+from cranium.experiments.reading import Group, Study
+from cranium.experiments.totals import totals
+from cranium.figures.studies import draw_study
+
+__all__ = ["write_report"]
+
+STYLE = """
+:root { color-scheme: light; }
+* { box-sizing: border-box; }
+body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff;
+       max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
+h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { margin: 3rem 0 .6rem; font-size: 1.3rem; }
+h3 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
+nav a { margin-right: 1rem; } a { color: #00558c; }
+figure { margin: 1rem 0; } img { display: block; width: 100%; height: auto; }
+figure.machine { overflow: auto; max-height: 40rem; border: 1px solid #ddd; }
+figure.machine img { width: auto; max-width: none; }
+figcaption, .small { font-size: .9rem; color: #444; }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
+th, td { padding: .25rem .7rem; text-align: right; white-space: nowrap;
+         border-bottom: 1px solid #e4e4e4; }
+th:nth-child(-n+2), td:nth-child(-n+2), .settings td, .settings th { text-align: left; }
+pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; }
+.note { border-left: 4px solid #d55e00; padding: .3rem .8rem; background: #fdf3ec; }
+"""
+COLUMNS = ("method", "case", "solved", "IQM", "95 % interval", "median", "mean", "deviation")
+
+
+def write_report(studies: Sequence[Study], path: Path) -> None:
+    """Write a page with the figures, tables, machines and settings of experiments.
+
+    Example:
+        >>> import tempfile
+        >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
+        >>> from cranium.experiments.reading import read_study
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = run(ComplexityConfig(most=2), folder, LocalEngine(1))
+        >>> write_report([read_study(folder)], folder / "report.html")
+        >>> "<figure" in (folder / "report.html").read_text()
+        True
+    """
+    links = "".join(f'<a href="#{s.config.folder}">{_(s.config.heading)}</a> ' for s in studies)
+    body = "\n".join(_section(study) for study in studies)
+    text = (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Cranium: results</title><style>{STYLE}</style></head><body>\n"
+        "<h1>Counting reward automata: results</h1>\n"
+        f"<nav>{links}</nav>\n{body}\n</body></html>\n"
+    )
+    write_bytes(path, text.encode())
+
+
+_ = html.escape
+
+
+def _section(study: Study) -> str:
+    config = study.config
+    parts = [f'<section id="{config.folder}"><h2>{_(config.heading)}</h2>']
+    if study.missing:
+        parts.append(f'<p class="note">{study.missing:,} trials are still to be run.</p>')
+    if study.failed:
+        parts.append(
+            f'<p class="note">{len(study.failed):,} trials failed; they are in no number.</p>'
+        )
+    parts += _figures(study)
+    if config.name != "complexity":
+        groups = (*study.groups, *totals(study))
+        parts.append(f"<h3>In numbers: {_(config.measure)}</h3>")
+        parts.append(_table(COLUMNS, [_row(group) for group in groups]))
+        parts.append("<h3>Settings</h3>")
+        rows = [(g.method, g.case, _settings(g)) for g in study.groups]
+        parts.append(f'<div class="settings">{_table(("method", "case", "settings"), rows)}</div>')
+    parts.append(_how(study))
+    parts.append("</section>")
+    return "\n".join(parts)
+
+
+def _figures(study: Study) -> list[str]:
+    """The figures with their captions, drawn anew from the records."""
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for path in draw_study(study, Path(folder)):
+            code = base64.b64encode(path.read_bytes()).decode()
+            image = f'<img alt="{_(path.stem)}" src="data:image/svg+xml;base64,{code}">'
+            text = path.with_suffix(".md")
+            if text.exists():
+                caption = f"<figcaption>{_marked(text.read_text())}</figcaption>"
+                parts.append(f"<figure>{image}{caption}</figure>")
+            else:
+                parts.append(f"<h3>{_(_machine_title(path.stem))}</h3>")
+                parts.append(f'<figure class="machine">{image}</figure>')
+    return parts
+
+
+def _machine_title(stem: str) -> str:
+    if stem == "machine-cra":
+        return "The automaton, for any number of items of mail (Appendix F)"
+    return f"The reward machine that does the same for up to {stem.rsplit('-', 1)[1]} items"
+
+
+def _marked(text: str) -> str:
+    """The few marks that captions have: **bold** and *emphasis*."""
+    found = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", _(text.strip(), quote=False))
+    return re.sub(r"\*(.+?)\*", r"<em>\1</em>", found)
+
+
+def _row(group: Group) -> tuple[str, ...]:
+    s = group.summary
+    solved = f"{s.solved} of {s.run}" + (f", {group.failed} failed" if group.failed else "")
+    interval = "–" if s.low is None else f"{_number(s.low)} to {_number(s.high, '∞')}"
+    numbers = (_number(s.iqm), interval, _number(s.median), _number(s.mean), _number(s.deviation))
+    return group.method, group.case, solved, *numbers
+
+
+def _number(value: float | None, none: str = "–") -> str:
+    return none if value is None else f"{value:,.0f}"
+
+
+def _settings(group: Group) -> str:
+    """The settings of a learner, those that were chosen among them."""
+    found = group.config.get("settings", {})
+    parts = []
+    for name, value in found.items():
+        if isinstance(value, dict):  # a schedule
+            told = f"{value['first']:g} to {value['last']:g} over {value['over']:,} {value['unit']}"
+        else:
+            told = str(value)
+        parts.append(f"{name.replace('_', ' ')} {told}")
+    return ", ".join(parts) or "its defaults"
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{_(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
+    )
+    return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
+
+
+def _how(study: Study) -> str:
+    """What it was run with, and how to run it again."""
+    records = [record for group in study.groups for record in group.records]
+    data = config_data(study.config)
+    name = data.pop("experiment")
+    toml = "\n".join(f"{key} = {_toml(value)}" for key, value in data.items())
+    cpu = sum(record.cpu for record in records)
+    told = f"{len(records):,} trials in the figure, {study.tuning:,} more to choose settings"
+    made = ""
+    if records:
+        versions = ", ".join(f"{key} {value}" for key, value in records[0].versions.items())
+        made = f"<p class='small'>{_(told)}; {cpu:,.0f} s of CPU time for those in the figure. "
+        made += f"Made with {_(versions)} on {_(records[0].platform)}.</p>"
+    return (
+        f"<h3>How to run it again</h3>{made}<pre># experiments.toml\n[{_(name)}]\n{_(toml)}</pre>"
+        "<pre>cranium reproduce --config experiments.toml</pre>"
+    )
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(_toml(each) for each in value) + "]"
+    return json.dumps(value)

@@ -1,0 +1,65 @@
+"""The figures of an experiment, with their captions, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+from cranium.automata import library
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.convert import unroll
+from cranium.automata.draw import draw
+from cranium.automata.files import write_bytes
+from cranium.experiments.complexity import ComplexityConfig
+from cranium.experiments.reading import Study
+from cranium.figures import complexity, letter, office, reward_machines
+from cranium.figures.style import save
+
+__all__ = ["draw_study", "machines"]
+
+SHOWN = 10
+"""Up to how many items of mail the reward machine is drawn, as in the paper."""
+
+_MODULES: dict[str, ModuleType] = {
+    "letter": letter,
+    "complexity": complexity,
+    "office": office,
+    "reward-machines": reward_machines,
+}
+
+
+def draw_study(study: Study, folder: Path | None = None) -> list[Path]:
+    """Draw the figures of an experiment, beside its records if no other place is named.
+
+    Each is an SVG and a PNG file; the caption is in a ``.md`` file of the same name.
+
+    Example:
+        >>> import tempfile
+        >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
+        >>> from cranium.experiments.reading import read_study
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = run(ComplexityConfig(most=3), folder, LocalEngine(1))
+        >>> [path.name for path in draw_study(read_study(folder))]
+        ['complexity.svg', 'machine-cra.svg', 'machine-rm-3.svg']
+    """
+    module, written = _MODULES[study.config.name], []
+    for name, figure in module.draw(study).items():
+        path = (folder or study.folder) / f"{name}.svg"
+        save(figure, path)
+        write_bytes(path.with_suffix(".md"), (module.caption(study) + "\n").encode())
+        written.append(path)
+    for name, machine in machines(study).items():
+        path = (folder or study.folder) / f"{name}.svg"
+        draw(machine, path)
+        draw(machine, path.with_suffix(".png"))
+        written.append(path)
+    return written
+
+
+def machines(study: Study) -> dict[str, CountingRewardAutomaton]:
+    """The machines that an experiment is about, as far as they can be looked at (Appendix F)."""
+    config = study.config
+    if not isinstance(config, ComplexityConfig):
+        return {}
+    automaton, limit = library.load("office"), min(config.most, SHOWN)
+    return {"machine-cra": automaton, f"machine-rm-{limit}": unroll(automaton, limit)}
