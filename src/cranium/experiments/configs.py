@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cranium.errors import (
+    CraniumError,
+    DuplicateNameError,
     FileAccessError,
     FileFormatError,
     InvalidArgumentError,
     UnknownNameError,
     check_count,
+    shorten,
 )
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job
@@ -94,18 +98,27 @@ def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> Experi
         >>> config_of("complexity", {"mots": 10})
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: mots of complexity: unexpected keyword argument
+          fix: known: trials, most
     """
     if name not in _known:
-        raise UnknownNameError.of("experiment", name, _known)
+        raise UnknownNameError.of("experiment", name, _known, where)
+    kind = _known[name]
     try:
-        return TypeAdapter(_known[name]).validate_python({**settings})
+        # As JSON, so that an array may become a tuple, but nothing else what it is not.
+        return TypeAdapter(kind).validate_json(json.dumps({**settings}, default=str), strict=True)
     except ValidationError as problem:
         first = problem.errors()[0]
-        if isinstance(first.get("ctx", {}).get("error"), InvalidArgumentError):
-            raise first["ctx"]["error"] from None
+        refused = first.get("ctx", {}).get("error")
+        if isinstance(refused, CraniumError):
+            raise type(refused)(where + refused.message, fix=refused.fix) from None
         place = ".".join(str(each) for each in first["loc"])
         said = first["msg"][0].lower() + first["msg"][1:]
-        raise InvalidArgumentError(f"{where}{place} of {name}: {said}") from None
+        fix = None
+        if first["type"] == "unexpected_keyword_argument":
+            fix = f"known: {', '.join(each.name for each in fields(kind))}"
+        else:
+            said += f", not {shorten(first['input'])}"
+        raise InvalidArgumentError(f"{where}{place} of {name}: {said}", fix=fix) from None
 
 
 def load_configs(path: Path) -> list[ExperimentConfig]:
@@ -122,7 +135,7 @@ def load_configs(path: Path) -> list[ExperimentConfig]:
         told = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
-    except ValueError as problem:  # not TOML, or not even text
+    except (ValueError, RecursionError) as problem:  # not TOML, or not even text
         raise FileFormatError(f"{path} is not TOML: {problem}") from None
     for name, table in told.items():
         if not isinstance(table, dict):
@@ -136,10 +149,12 @@ def load_configs(path: Path) -> list[ExperimentConfig]:
 
 
 def check_names(what: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse names that nobody knows, and none at all."""
+    """Refuse names that nobody knows, one twice, and none at all."""
     names = list(given)
     if not names:
         raise InvalidArgumentError(f"no {what} is named", fix=f"known: {', '.join(known)}")
     for name in names:
         if name not in known:
             raise UnknownNameError.of(what, name, known)
+        if names.count(name) > 1:  # its trials would count as twice as many
+            raise DuplicateNameError(f"the {what} {name!r} is named twice")

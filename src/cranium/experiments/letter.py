@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
+import numpy as np
+
 from cranium.errors import InvalidArgumentError, check_count
 from cranium.experiments.configs import ExperimentConfig, check_names, register
 from cranium.experiments.records import Store
@@ -78,6 +80,13 @@ class LetterConfig(ExperimentConfig):
         check_names("method", self.methods, list(METHODS))
         check_count("tuning_trials", self.tuning_trials)
         check_count("budget", self.budget)
+        if self.protocol not in ("fair", "paper"):
+            raise InvalidArgumentError(f"a protocol is fair or paper, not {self.protocol!r}")
+        if not self.compared:
+            raise InvalidArgumentError(
+                f"the paper has no {', '.join(self.methods)}",
+                fix=f"it has {', '.join(IN_THE_PAPER)}",
+            )
         if not self.times or len(set(self.times)) < len(self.times):
             raise InvalidArgumentError(f"times are different numbers, not {self.times}")
         for value in self.times:
@@ -111,7 +120,7 @@ class LetterConfig(ExperimentConfig):
         if self.protocol == "paper":
             each = {1: 0.2, 2: 0.5, 3: 1.0, 4: 12.0, 5: 12.0}
             return self.trials * len(self.compared) * sum(each[value] for value in self.times)
-        each_n = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
+        each_n: float = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
         runs = self.trials + 8 * self.tuning_trials
         return 10 + runs * len(self.compared) * (each_n + 0.002 * max(self.times) ** 2)
 
@@ -122,7 +131,7 @@ class LetterConfig(ExperimentConfig):
             best: TrainingTrial | None = trial
             if self.protocol == "fair":
                 candidates = grid(METHODS[trial.method][2])
-                most = max(100_000, 5_000 * (trial.unroll or max(self.times)) ** 2)
+                most = max(100_000, 5_000 * int(np.max(trial.options["times"])) ** 2)
                 more, best = tune(trial, candidates, self.tuning_trials, most, store)
                 jobs += more
             if best is not None:

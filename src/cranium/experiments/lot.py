@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import Reward
 from cranium.automata.transition import Transition
-from cranium.errors import WorldError
+from cranium.errors import ConversionError, UnknownNameError, WorldError
 from cranium.worlds.finite import Events, FiniteWorld, Observation, Outcome, check_options
 
 __all__ = ["TaskLot", "lot_of", "union"]
@@ -68,6 +68,9 @@ class TaskLot(FiniteWorld):
         """The lots, equally likely; which one it is shows with the first step."""
         check_options(options, ("lot",))
         wanted = self.names if "lot" not in options else (options["lot"],)
+        for name in wanted:
+            if name not in self.names:
+                raise UnknownNameError.of("task", name, self.names)
         return [(1 / len(wanted), (None, self.names.index(name))) for name in wanted]
 
     def outcomes(self, state: Any, action: int) -> Sequence[Outcome]:
@@ -123,6 +126,11 @@ def union(
     """
     if len(machines) == 1:
         return machines[0]
+    for machine in machines:
+        if machine.counters or any(t.silent for t in machine.transitions):
+            raise ConversionError(f"{machine.name} has counters, or silent transitions")
+        if machine.otherwise != "stay":
+            raise ConversionError(f"{machine.name} does not stay where it is otherwise")
     events = [_event(index) for index in range(len(machines))]
     transitions = []
     for number, (machine, name, event) in enumerate(zip(machines, names, events, strict=True)):

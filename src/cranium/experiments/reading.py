@@ -91,7 +91,7 @@ def find_studies(folder: Path) -> list[Path]:
 
     Example:
         >>> import tempfile
-        >>> find_studies(Path(tempfile.mkdtemp()))
+        >>> find_studies(Path(tempfile.mkdtemp()))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         cranium.errors.RecordError: there are no results in ...
     """
@@ -120,30 +120,30 @@ def read_study(folder: Path) -> Study:
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = run(ComplexityConfig(most=2), folder, LocalEngine(1))
         >>> read_study(folder).group("RM", "2 items of mail").records[0].result["states"]
-        17
+        8
     """
     try:
         told = json.loads((folder / CONFIG).read_bytes())
         config = config_of(told.pop("experiment"), told, f"{folder / CONFIG}: ")
-    except (ValueError, KeyError, AttributeError, TypeError, OSError) as problem:
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
         raise FileFormatError(
             f"{folder / CONFIG} cannot be read: {problem}", fix="run the experiment again"
         ) from None
     store = Store(folder)
-    jobs = config.jobs(store)
+    found = {job: store.find(job) for job in config.jobs(store)}
     grouped: dict[tuple[str, str], list[Any]] = {}
-    for job in jobs:
+    for job in found:
         if job.trial.stage == "final":
             grouped.setdefault((job.trial.method, job.trial.case), []).append(job)
     groups = []
     for (method, case), wanted in grouped.items():
-        records = tuple(r for job in wanted if (r := store.find(job)) is not None)
+        records = tuple(r for job in wanted if (r := found[job]) is not None)
         values = tuple(config.value(record.result) for record in records if record.done)
         data = wanted[0].trial.data
         groups.append(Group(method, case, data, records, values, len(wanted)))
-    there = [store.find(job) for job in jobs]
-    tuning = sum(job.trial.stage == "tuning" for job in jobs)
-    return Study(config, folder, tuple(groups), tuning, sum(record is None for record in there))
+    missing = sum(record is None for record in found.values())
+    tuning = sum(r is not None and job.trial.stage == "tuning" for job, r in found.items())
+    return Study(config, folder, tuple(groups), tuning, missing)
 
 
 def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:

@@ -114,10 +114,13 @@ class Store:
             if not path.exists():
                 return None
             try:
-                self._known[job.name] = read_record(path)
+                record = read_record(path)
+                if (record.key, record.seed) != (job.trial.key, job.seed):
+                    raise _damaged(path, "it is the record of another trial")
             except RecordError as problem:
                 warnings.warn(str(problem), DamagedRecordWarning, stacklevel=2)
                 return None
+            self._known[job.name] = record
         return self._known[job.name]
 
     def found(self, jobs: Sequence[Job]) -> list[tuple[Job, Record]]:
@@ -156,8 +159,12 @@ def read_record(path: Path) -> Record:
     except (ValueError, TypeError, KeyError, RecursionError):
         whole = False
     if not whole:
-        raise RecordError(
-            f"{path} is damaged: it is not what was written",
-            fix="run the experiment again; only this trial is repeated",
-        )
+        raise _damaged(path, "it is not what was written")
     return record
+
+
+def _damaged(path: Path, how: str) -> RecordError:
+    return RecordError(
+        f"{path} is damaged: {how}",
+        fix="run the experiment again; only this trial is repeated",
+    )

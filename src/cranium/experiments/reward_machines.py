@@ -101,7 +101,7 @@ class RewardMachinesConfig(ExperimentConfig):
                 learner=BASELINES[method][0],
                 settings=BASELINES[method][1],
                 steps=self.budget,
-                every=self.budget // 20,
+                every=max(self.budget // 20, 1),
                 until=None,
                 window=100 * len(CASES[case].split("+")),
             )

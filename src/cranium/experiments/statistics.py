@@ -20,7 +20,8 @@ from cranium.errors import InvalidArgumentError
 __all__ = ["Summary", "bootstrap_interval", "interquartile_mean", "summarise"]
 
 RESAMPLES = 2_000
-CONFIDENCE = 0.95
+TAILS = (0.025, 0.975)
+"""Not worked out from 0.95: rounding would take the next one."""
 Floats = NDArray[np.float64]
 
 
@@ -35,8 +36,9 @@ class Summary:
         deviation: The standard deviation (of the sample); None unless all were solved.
         median: The median; None if it belongs to those that were not solved.
         iqm: The mean of the middle half; None if that has any that was not solved.
-        low: The lower end of its 95 % interval, or None.
-        high: The upper end, or None if it has none.
+        low: The lower end of its 95 % interval, whatever those took that were not solved; None if
+            there is only one trial, or none was solved.
+        high: The upper end; None if it belongs to those that were not solved, too.
 
     Example:
         >>> found = summarise([100, 200, 300, 400, None])
@@ -68,12 +70,13 @@ def summarise(values: Sequence[float | None], *, seed: int = 0) -> Summary:
     filled = np.array([np.inf if value is None else value for value in values], float)
     solved = int(np.isfinite(filled).sum())
     whole = solved == len(filled)
-    low, high = bootstrap_interval([filled], seed=seed)
+    several = len(filled) > 1  # one says nothing of how they differ
+    low, high = bootstrap_interval([filled], seed=seed) if several else (np.inf, np.inf)
     return Summary(
         run=len(filled),
         solved=solved,
         mean=float(filled.mean()) if whole else None,
-        deviation=float(filled.std(ddof=1)) if whole and len(filled) > 1 else None,
+        deviation=float(filled.std(ddof=1)) if whole and several else None,
         median=_known(_median(filled)),
         iqm=_known(interquartile_mean(filled)),
         low=_known(low),
@@ -119,10 +122,14 @@ def bootstrap_interval(
         np.asarray(values, float)[rng.integers(len(values), size=(resamples, len(values)))]
         for values in strata
     ]
-    found = np.sort(_trimmed(np.concatenate(drawn, axis=1)))
-    tail = (1 - CONFIDENCE) / 2
-    # Not interpolated: between a number and infinity there is nothing.
-    low, high = np.quantile(found, [tail, 1 - tail], method="inverted_cdf")
+    together = np.concatenate(drawn, axis=1)
+    # What was not solved took at least as long as the longest that was, and any time at most: the
+    # interval is to hold whatever it was. Not interpolated: between a number and infinity there is
+    # nothing.
+    solved = together[np.isfinite(together)]
+    least = np.minimum(together, solved.max()) if solved.size else together
+    low = np.quantile(_trimmed(least), TAILS[0], method="inverted_cdf")
+    high = np.quantile(_trimmed(together), TAILS[1], method="inverted_cdf")
     return float(low), float(high)
 
 

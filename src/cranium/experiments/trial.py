@@ -27,7 +27,7 @@ class Trial:
 
     Example:
         >>> ComplexityTrial("complexity", "CRA", "N = 1", machine="anbcdn").key
-        'b6b4fa6ec2fe6cd1'
+        'ecf4480b1034697c'
     """
 
     experiment: str

@@ -32,7 +32,7 @@ def perform(trial: Trial, seed: int) -> dict[str, Any]:
         >>> trial = TrainingTrial("letter", "planner", "N = 1", world="Letter", task="anbcdn",
         ...                       learner="planner", options={"times": 1}, every=20)
         >>> perform(trial, 0)["samples"]
-        80
+        60
     """
     if isinstance(trial, TrainingTrial):
         return _train(trial, seed)
@@ -66,6 +66,8 @@ def _train(trial: TrainingTrial, seed: int) -> dict[str, Any]:
             path="compiled",
             **{name: _setting(value) for name, value in trial.settings.items()},
         )
+    if result.interrupted:  # what was learned so far is no result
+        raise KeyboardInterrupt
     return {**_found(trial, result), **_elsewhere(trial, result), **_rates(trial, result, env)}
 
 
@@ -110,7 +112,7 @@ def _rates(
     samples = np.cumsum(lengths)
     shares = earned / lengths / np.array(best)[lot_of(earned) if lots else 0]
     sums = np.cumsum(np.insert(shares, 0, 0.0))
-    places = np.arange(RATES_EVERY, int(samples[-1]) + 1, RATES_EVERY)
+    places = np.arange(RATES_EVERY, int(lengths.sum()) + 1, RATES_EVERY)
     last = np.searchsorted(samples, places, side="right")
     first = np.maximum(last - trial.window, 0)
     means = (sums[last] - sums[first]) / np.maximum(last - first, 1)

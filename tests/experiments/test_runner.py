@@ -1,0 +1,484 @@
+"""Runs: nothing twice, nothing lost, whatever is killed; and a trial always comes out the same."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from experiments.test_records import Here
+
+from cranium.experiments import (
+    ComplexityConfig,
+    DamagedRecordWarning,
+    LetterConfig,
+    LocalEngine,
+    OfficeConfig,
+    RewardMachinesConfig,
+    Store,
+    Watcher,
+    engines,
+    run,
+)
+from cranium.experiments.engines import carry_out
+from cranium.experiments.reading import read_study
+from cranium.experiments.records import read_record
+from cranium.experiments.trial import Job, TrainingTrial
+from cranium.experiments.work import perform
+
+CONFIG = ComplexityConfig(trials=4, most=1)
+WAIT = 60
+
+
+def without_times(record):
+    return replace(record, wall=0.0, cpu=0.0)
+
+
+def contents(folder):
+    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in records_in(folder)}
+
+
+def records_in(folder):
+    return sorted(folder.glob("*-*.json"))
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Trials of reward machines with the seeds in this set fail; counts how often each was run."""
+    seeds, counts = {1, 2}, Counter()
+
+    def perhaps(trial, seed):
+        counts[trial.method, trial.case, seed] += 1
+        if trial.method == "RM" and seed in seeds:
+            raise ValueError(f"no luck with {seed}")
+        return perform(trial, seed)
+
+    monkeypatch.setattr(engines, "perform", perhaps)
+    perhaps.seeds, perhaps.counts = seeds, counts
+    return perhaps
+
+
+# What is run
+
+
+def test_a_second_run_runs_nothing_and_writes_no_record(tmp_path):
+    first = run(CONFIG, tmp_path, Here())
+    assert first.ran == len(first.jobs) == 16
+    before = contents(tmp_path)
+    engine = Here()
+    second = run(CONFIG, tmp_path, engine)
+    assert (second.ran, engine.ran, second.jobs) == (0, [], first.jobs)
+    assert contents(tmp_path) == before
+
+
+def test_only_what_is_missing_is_run(tmp_path):
+    run(replace(CONFIG, trials=2), tmp_path, Here())
+    before = contents(tmp_path)
+    gone = records_in(tmp_path)[3]
+    gone.unlink()
+    engine = Here()
+    outcome = run(CONFIG, tmp_path, engine)
+    assert outcome.ran == 8 + 1
+    assert gone.stem in engine.ran
+    after = contents(tmp_path)
+    assert all(after[name] == before[name] for name in before if name != gone.name)
+
+
+def test_two_experiments_in_one_folder_do_not_disturb_each_other(tmp_path):
+    run(CONFIG, tmp_path, Here())
+    run(RewardMachinesConfig(trials=1, methods=("QL",), budget=2000), tmp_path, Here())
+    assert run(CONFIG, tmp_path, Here()).ran == 0
+
+
+def test_what_is_run_later_depends_on_what_was_found(tmp_path):
+    config = LetterConfig(trials=2, times=(1,), methods=("CQL",), tuning_trials=1)
+    stages = []
+
+    class Listening(Watcher):
+        def begin(self, jobs, there):
+            stages.append(({job.trial.stage for job in jobs}, len(jobs), there))
+
+    outcome = run(config, tmp_path, Here(), watcher=Listening())
+    assert stages == [({"tuning"}, 8, 0), ({"final"}, 2, 8)]
+    assert outcome.ran == len(outcome.jobs) == 10
+    final = [job for job in outcome.jobs if job.trial.stage == "final"]
+    tuned = {job.trial.settings["learning_rate"]: job for job in outcome.jobs}
+    assert final[0].trial.settings["learning_rate"] in tuned
+
+
+class Notes(Watcher):
+    """Writes down what it is told."""
+
+    def __init__(self, stop=None):
+        self.told, self.stop = [], stop
+
+    def begin(self, jobs, there):
+        self.told.append("begin")
+
+    def finished(self, job, record):
+        self.told.append(job.name)
+        if self.stop is not None and len(self.told) > 3:
+            raise self.stop
+
+    def end(self):
+        self.told.append("end")
+
+
+def test_the_watcher_is_told_of_everything_after_it_was_written(tmp_path):
+    class Looking(Notes):
+        def finished(self, job, record):
+            super().finished(job, record)
+            assert read_record(tmp_path / f"{job.name}.json") == record
+
+    watcher = Looking()
+    outcome = run(CONFIG, tmp_path, Here(), watcher=watcher)
+    assert watcher.told == ["begin", *(job.name for job in outcome.jobs), "end"]
+
+
+def test_ctrl_c_ends_a_run_and_what_was_found_stays(tmp_path):
+    watcher = Notes(KeyboardInterrupt)
+    outcome = run(CONFIG, tmp_path, Here(), watcher=watcher)
+    assert outcome.interrupted
+    assert outcome.ran == 3
+    assert watcher.told[-1] == "end"
+    assert len(records_in(tmp_path)) == 3
+    again = run(CONFIG, tmp_path, Here())
+    assert (again.ran, again.interrupted) == (13, False)
+
+
+def test_an_error_of_the_runner_itself_is_not_swallowed_and_what_was_found_stays(tmp_path):
+    watcher = Notes(RuntimeError)
+    with pytest.raises(RuntimeError):
+        run(CONFIG, tmp_path, Here(), watcher=watcher)
+    assert watcher.told[-1] == "end"
+    assert len(records_in(tmp_path)) == 3
+
+
+def test_a_training_that_ctrl_c_cut_short_is_no_result(tmp_path, monkeypatch):
+    from cranium.experiments import work
+
+    monkeypatch.setattr(
+        work, "train", lambda *a, real=work.train, **k: replace(real(*a, **k), interrupted=True)
+    )
+    config = LetterConfig(trials=1, times=(1,), methods=("planner",))
+    outcome = run(config, tmp_path, Here())
+    assert outcome.interrupted
+    assert records_in(tmp_path) == []
+
+
+# Trials that fail
+
+
+def test_a_trial_that_fails_is_recorded_with_its_traceback_and_the_others_go_on(tmp_path, failing):
+    outcome = run(CONFIG, tmp_path, Here())
+    assert outcome.ran == 16
+    assert {(job.trial.case, job.seed) for job, _ in outcome.failed} == {
+        (case, seed) for case in ("1 items of mail", "1 N") for seed in (1, 2)
+    }
+    for job, record in outcome.failed:
+        assert read_record(tmp_path / f"{job.name}.json") == record
+        assert (record.status, record.done, record.result) == ("failed", False, {})
+        assert "Traceback" in record.error
+        assert f"ValueError: no luck with {job.seed}" in record.error
+
+
+def test_what_failed_is_reported_again_but_not_run_again(tmp_path, failing):
+    first = run(CONFIG, tmp_path, Here())
+    second = run(CONFIG, tmp_path, Here())
+    assert second.ran == 0
+    assert second.failed == first.failed
+    assert set(failing.counts.values()) == {1}
+
+
+def test_what_failed_is_tried_again_once_if_that_is_asked_for(tmp_path, failing):
+    run(CONFIG, tmp_path, Here())
+    failing.seeds.remove(2)
+    outcome = run(CONFIG, tmp_path, Here(), retry_failed=True)
+    assert outcome.ran == 4
+    assert {job.seed for job, _ in outcome.failed} == {1}
+    again = {place: count for place, count in failing.counts.items() if count > 1}
+    assert set(again.values()) == {2}
+    assert {(place[0], place[2]) for place in again} == {("RM", 1), ("RM", 2)}
+
+
+def test_a_trial_that_is_new_and_fails_is_not_tried_twice_in_one_run(tmp_path, failing):
+    outcome = run(CONFIG, tmp_path, Here(), retry_failed=True)
+    assert len(outcome.failed) == 4
+    assert set(failing.counts.values()) == {1}
+
+
+def test_what_failed_is_counted_but_in_no_statistics(tmp_path, failing):
+    run(CONFIG, tmp_path, Here())
+    study = read_study(tmp_path)
+    group = study.group("RM", "1 N")
+    assert (group.wanted, len(group.records), group.failed) == (4, 4, 2)
+    assert len(group.values) == group.summary.run == group.summary.solved == 2
+    assert group.summary.deviation == 0
+    assert len(study.failed) == 4
+    assert study.missing == 0
+
+
+def test_a_candidate_that_fails_in_tuning_is_not_chosen(tmp_path, monkeypatch):
+    def perhaps(trial, seed):
+        if trial.stage == "tuning" and trial.settings["learning_rate"] < 1:
+            raise MemoryError
+        return perform(trial, seed)
+
+    monkeypatch.setattr(engines, "perform", perhaps)
+    config = LetterConfig(trials=1, times=(1,), methods=("CQL",), tuning_trials=1)
+    outcome = run(config, tmp_path, Here())
+    assert len(outcome.failed) == 6
+    (group,) = read_study(tmp_path).groups
+    assert group.config["settings"]["learning_rate"] == 1.0
+
+
+# A trial is a function of its config and its seed
+
+
+def some_jobs(folder):
+    """One of every kind and learner."""
+    letter = LetterConfig(times=(1, 2))
+    trials = [*letter.fair_trials(), *OfficeConfig(mail=1, budget=3000).candidates()]
+    paper = replace(letter, protocol="paper").trials_of_paper()
+    trials += [replace(trial, steps=8000) for trial in paper]
+    trials += [job.trial for job in RewardMachinesConfig(1, budget=3000).jobs(Store(folder))]
+    jobs = [Job(trial, 1_000_003) for trial in trials]
+    return [*jobs, *ComplexityConfig(1, most=2).jobs(Store(folder))]
+
+
+def test_a_trial_is_the_same_whatever_ran_before_it_and_in_whichever_process(tmp_path):
+    jobs = some_jobs(tmp_path)
+    here = {job: without_times(carry_out(job)) for job in jobs}
+    assert all(record.done for record in here.values())
+    again = {job: without_times(carry_out(job)) for job in reversed(jobs)}
+    there = {job: without_times(record) for job, record in LocalEngine(2).run(jobs[::-1])}
+    for job in jobs:
+        assert json.dumps(again[job].result) == json.dumps(here[job].result)
+        assert json.dumps(there[job].result) == json.dumps(here[job].result)
+    assert again == here
+    assert there == here
+
+
+def test_another_seed_gives_another_training():
+    trial = TrainingTrial("x", "CQL", "", world="Letter", task="anbcdn", learner="cql", every=10)
+    assert perform(trial, 0) != perform(trial, 1)
+
+
+# Processes
+
+SCRIPT = """
+import json, sys, time
+from pathlib import Path
+
+from cranium.experiments import ComplexityConfig, LocalEngine, engines, run
+from cranium.experiments.trial import Job, TrainingTrial
+from cranium.experiments.work import perform
+
+
+class Endless(ComplexityConfig):
+    def jobs(self, store):
+        trial = TrainingTrial("x", "CQL", "", world="Letter", task="anbcdn", learner="cql",
+                              steps=10**12, every=10**12, until=None)
+        return [Job(trial, seed) for seed in range(2)]
+
+
+def slowly(trial, seed):
+    time.sleep(float(sys.argv[2]))
+    return perform(trial, seed)
+
+
+engines.perform = slowly  # in the workers, too: each of them reads this file
+
+if __name__ == "__main__":
+    outcome = run(CONFIG, Path(sys.argv[1]), LocalEngine(2))
+    told = {"ran": outcome.ran, "interrupted": outcome.interrupted, "failed": len(outcome.failed)}
+    print(json.dumps({**told, "jobs": len(outcome.jobs)}))
+"""
+MANY = "ComplexityConfig(trials=8, most=2)"  # 48 jobs
+JOBS = 48
+
+
+class Script:
+    """A run in a process of its own."""
+
+    def __init__(self, place, pause=0.05, config=MANY):
+        self.folder = place / "records"
+        path = place / "experiment.py"
+        path.write_text(SCRIPT.replace("CONFIG", config))
+        self.process = subprocess.Popen(
+            [sys.executable, str(path), str(self.folder), str(pause)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def wait_for(self, count):
+        deadline = time.monotonic() + WAIT
+        while len(records_in(self.folder)) < count:
+            assert time.monotonic() < deadline
+            assert self.process.poll() is None, self.process.communicate()[1]
+            time.sleep(0.01)
+
+    def children(self):
+        found = set()
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, parent = path.read_text().rpartition(")")[2].split()[:2]
+                if int(parent) == self.process.pid and state != "Z":
+                    found.add(int(path.parent.name))
+        return found
+
+    def workers(self):
+        found = set()
+        for child in self.children():
+            with contextlib.suppress(OSError):
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.add(child)
+        return found
+
+    def end(self):
+        told, errors = self.process.communicate(timeout=WAIT)
+        assert self.process.returncode == 0, errors
+        return json.loads(told)
+
+
+@pytest.fixture
+def script(tmp_path):
+    started = []
+
+    def start(*args, **kwargs):
+        started.append(Script(tmp_path, *args, **kwargs))
+        return started[-1]
+
+    yield start
+    for each in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(each.process.pid, signal.SIGKILL)
+        each.process.communicate()
+
+
+def alive(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def cpu_seconds(process):
+    with contextlib.suppress(OSError):
+        told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+def wait_until_gone(processes, seconds=5):
+    deadline = time.monotonic() + seconds
+    while left := [process for process in processes if alive(process)]:
+        assert time.monotonic() < deadline, f"{left} are still there"
+        time.sleep(0.05)
+
+
+def check_whole(folder):
+    for path in records_in(folder):
+        assert read_record(path).done
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+
+
+@linux
+def test_killing_a_run_loses_only_what_is_running_and_leaves_no_process(script):
+    first = script()
+    first.wait_for(5)
+    children = first.children()
+    assert len(first.workers()) == 2
+    first.process.kill()
+    first.process.wait()
+    wait_until_gone(children)
+    before = contents(first.folder)
+    assert 5 <= len(before) < JOBS
+    check_whole(first.folder)
+    told = script(pause=0).end()
+    assert told == {"ran": JOBS - len(before), "interrupted": False, "failed": 0, "jobs": JOBS}
+    after = contents(first.folder)
+    assert {name: after[name] for name in before} == before
+    assert len(after) == JOBS
+    check_whole(first.folder)
+
+
+@linux
+def test_workers_deep_in_compiled_code_end_with_their_parent(script):
+    first = script(pause=0, config="Endless()")
+    deadline = time.monotonic() + WAIT
+    # They train once they have used more time than it takes to get ready.
+    while len([worker for worker in first.workers() if cpu_seconds(worker) > 3]) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    children = first.children()
+    first.process.kill()
+    first.process.wait()
+    wait_until_gone(children)
+    assert records_in(first.folder) == []
+
+
+@linux
+@pytest.mark.parametrize("everybody", [False, True], ids=["the run", "the run and its workers"])
+def test_ctrl_c_stops_a_run_cleanly_and_loses_nothing(script, everybody):
+    first = script()
+    first.wait_for(5)
+    children = first.children()
+    (os.killpg if everybody else os.kill)(first.process.pid, signal.SIGINT)
+    told = first.end()
+    assert told["interrupted"]
+    wait_until_gone(children)
+    before = contents(first.folder)
+    assert told["ran"] == len(before) < JOBS
+    assert len(list(first.folder.iterdir())) == len(before) + 1  # and experiment.json: no litter
+    check_whole(first.folder)
+    told = script(pause=0).end()
+    assert (told["ran"], told["interrupted"]) == (JOBS - len(before), False)
+    after = contents(first.folder)
+    assert {name: after[name] for name in before} == before
+
+
+@linux
+def test_a_worker_that_is_killed_is_replaced_and_its_job_run_again(script):
+    first = script()
+    first.wait_for(5)
+    os.kill(first.workers().pop(), signal.SIGKILL)
+    told = first.end()
+    assert told == {"ran": JOBS, "interrupted": False, "failed": 0, "jobs": JOBS}
+    assert len(records_in(first.folder)) == JOBS
+    check_whole(first.folder)
+
+
+def test_two_runs_at_once_come_to_what_one_comes_to(script, tmp_path):
+    one, other = script(), script()
+    told = [one.end(), other.end()]
+    assert all(each["jobs"] == JOBS and not each["failed"] for each in told)
+    check_whole(one.folder)
+    outcome = run(ComplexityConfig(trials=8, most=2), tmp_path / "alone", Here())
+    alone, together = Store(tmp_path / "alone"), Store(one.folder)
+    for job in outcome.jobs:
+        assert without_times(together.find(job)) == without_times(alone.find(job))
+    names = {path.name for path in one.folder.iterdir()}
+    assert names == {path.name for path in alone.folder.iterdir()}
+
+
+def test_a_damaged_record_is_repaired_by_workers_too(tmp_path):
+    config = ComplexityConfig(trials=1, most=1)
+    outcome = run(config, tmp_path, LocalEngine(1))
+    path = Store(tmp_path).path(outcome.jobs[0])
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.warns(DamagedRecordWarning, match=path.name):
+        assert run(config, tmp_path, LocalEngine(1)).ran == 1
+    check_whole(tmp_path)

@@ -1,0 +1,324 @@
+"""What a trial does: lots, machines that are put together, and rates, against plain simulation."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cranium.aamdp.catalogue import make_world
+from cranium.aamdp.planning import solve
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.automata import library
+from cranium.errors import ConversionError, InvalidArgumentError, UnknownNameError, WorldError
+from cranium.experiments.lot import TELLING, TaskLot, lot_of, union
+from cranium.experiments.reward_machines import BASELINES, CASES, REACHED, RewardMachinesConfig
+from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
+from cranium.experiments.work import make_env, optimal_rates, perform
+from cranium.worlds import OfficeWorld, TabularWorld
+
+NAMES = CASES["all four"].split("+")
+MACHINES = [library.load(name) for name in NAMES]
+EVENTS = sorted({p for machine in MACHINES for p in machine.propositions})
+together = union(MACHINES, NAMES)
+words = st.lists(st.sets(st.sampled_from(EVENTS), max_size=3).map(frozenset), max_size=30)
+
+
+def four():
+    return make_env("ToroOffice", CASES["all four"], None, ())
+
+
+# Machines that are put together
+
+
+def follow(machine, word):
+    """The rewards until the end, and whether that is success."""
+    here, rewards = machine.start, []
+    for events in word:
+        known = frozenset(events) & frozenset(machine.propositions)
+        step = machine.step(here, known)
+        here = step.configuration
+        rewards.append(step.reward)
+        if here.state in machine.terminal:
+            break
+    return rewards, here.state in machine.accepting
+
+
+@given(st.integers(0, 3), words)
+def test_after_it_has_read_a_task_the_union_does_what_that_machine_does(number, word):
+    alone, success = follow(MACHINES[number], word)
+    rewards, found = follow(together, [frozenset({f"task{number + 1}"}), *word])
+    assert rewards[0] == 0
+    assert np.allclose(rewards[1:], alone, rtol=0, atol=1e-8)
+    assert len(rewards) == len(alone) + 1
+    assert found == success
+
+
+@given(st.integers(0, 3), words)
+def test_the_tasks_of_others_change_nothing_once_one_is_known(number, word):
+    noisy = [events | {f"task{1 + place % 4}"} for place, events in enumerate(word)]
+    begin = frozenset({f"task{number + 1}"})
+    assert follow(together, [begin, *word]) == follow(together, [begin, *noisy])
+
+
+@given(words)
+def test_without_a_task_nothing_happens(word):
+    assert follow(together, word) == ([0.0] * len(word), False)
+
+
+def test_what_was_paid_tells_which_task_it_was():
+    paid = np.array([1 + number * TELLING for number in range(4)])
+    assert lot_of(paid).tolist() == [0, 1, 2, 3]
+    assert lot_of(np.array([0.0, 0.0])).tolist() == [0, 0]
+    rewards = sorted({t.reward for t in together.transitions if t.reward})
+    assert lot_of(np.array(rewards)).tolist() == [0, 1, 2, 3]
+
+
+def test_one_machine_stays_as_it_is_and_those_with_counters_are_refused():
+    assert union([MACHINES[0]], ["a"]) is MACHINES[0]
+    with pytest.raises(ConversionError, match="counters"):
+        union([MACHINES[0], library.load("anbcdn")], ["a", "b"])
+
+
+# The world in which a lot is drawn
+
+
+def test_a_lot_agrees_with_its_table():
+    world = TaskLot(make_world("ToroOffice"), NAMES)
+    table = TabularWorld.of(world)
+    assert table.verify(world, steps=5000) == 5000
+    assert sorted(table.initial[table.initial > 0]) == [0.25] * 4
+    assert len({tuple(seen) for seen in table.observations}) == len(table.observations)
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[:2]])
+def test_gymnasiums_checker_is_content_with_the_lot_and_the_product(names):
+    world = TaskLot(make_world("ToroOffice"), names)
+    machine = union([library.load(name) for name in names], names)
+    with warnings.catch_warnings():
+        # It asks for a way to render, and a product is a wrapper, which it remarks on.
+        warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
+        check_env(world, skip_render_check=True)
+        check_env(AutomatonAugmentedMDP(world, machine, horizon=100), skip_render_check=True)
+
+
+def test_what_is_seen_is_in_the_space_and_says_the_task_once():
+    world = TaskLot(make_world("ToroOffice"), NAMES)
+    rng = np.random.default_rng(0)
+    drawn = []
+    for episode in range(200):
+        seen, _ = world.reset(seed=episode)
+        assert seen[-1] == 5
+        assert world.observation_space.contains(seen)
+        first = world.step(0)[0]
+        (event,) = world.events
+        assert event == f"task{first[-1]}"
+        drawn.append(int(first[-1]))
+        for action in rng.integers(4, size=5):
+            seen = world.step(int(action))[0]
+            assert world.observation_space.contains(seen)
+            assert seen[-1] == 0
+            assert not any(name.startswith("task") for name in world.events)
+    counts = np.bincount(drawn, minlength=5)[1:]
+    assert counts.sum() == 200
+    assert counts.min() > 25
+
+
+def test_the_task_can_be_asked_for():
+    world = TaskLot(make_world("ToroOffice"), NAMES)
+    for number, (name, options) in enumerate(world.instances().items()):
+        assert name == NAMES[number]
+        for seed in range(5):
+            world.reset(seed=seed, options=dict(options))
+            world.step(1)
+            assert world.events == {f"task{number + 1}"}
+    with pytest.raises(UnknownNameError, match="toro-coffe"):
+        world.reset(options={"lot": "toro-coffe"})
+    with pytest.raises(InvalidArgumentError, match="mail"):
+        world.reset(options={"mail": 3})
+
+
+def test_a_lot_can_be_pickled():
+    world = TaskLot(make_world("ToroOffice"), NAMES)
+    world.reset(seed=0)
+    copy = pickle.loads(pickle.dumps(world))
+    for action in (0, 1, 2, 3):
+        assert (world.step(action)[0] == copy.step(action)[0]).all()
+
+
+def test_a_lot_needs_a_world_that_shows_numbers():
+    class Odd(OfficeWorld):
+        observation_space = None
+
+        def __init__(self):
+            super().__init__(layout="toro-icarte", mail=None)
+            self.observation_space = None
+
+    with pytest.raises(WorldError, match="numbers"):
+        TaskLot(Odd(), NAMES)
+
+
+# The optimal rates
+
+
+def simulated(env, discount, exploration, episodes, seed):
+    """Walk about with the optimal policy: the reward per step of each task, and its error."""
+    solved = solve(env, discount=discount)
+    model = solved.product
+    actions = (len(model.first) - 1) // model.num_pairs
+    rng = np.random.default_rng(seed)
+    lots = isinstance(env.env, TaskLot)
+    rates = {}
+    for _ in range(episodes):
+        here, steps, earned = int(rng.choice(model.num_pairs, p=model.initial)), 0, 0.0
+        task = None
+        while here >= 0 and steps < env.horizon:
+            greedy = rng.random() >= exploration
+            action = int(solved.policy[here]) if greedy else int(rng.integers(actions))
+            row = here * actions + action
+            outcomes = np.arange(model.first[row], model.first[row + 1])
+            outcome = int(outcomes[0])
+            if len(outcomes) > 1:
+                outcome = int(rng.choice(outcomes, p=model.probability[outcomes]))
+            earned += float(model.reward[outcome])
+            here, steps = int(model.next_pair[outcome]), steps + 1
+            if lots and steps == 1:
+                state = model.space.decode(int(model.configuration[here])).state
+                task = NAMES.index(state.split(":")[0])
+        rates.setdefault(task or 0, []).append(earned / (steps - lots))
+    return rates
+
+
+def check_rates(env, discount, exploration, episodes):
+    best = optimal_rates(env, discount, exploration)
+    for task, rates in simulated(env, discount, exploration, episodes, 0).items():
+        error = np.std(rates) / np.sqrt(len(rates))
+        assert error < 0.02 * best[task]  # so that a mistake of a tenth cannot pass
+        assert abs(np.mean(rates) - best[task]) < 4 * error
+
+
+@pytest.mark.parametrize("exploration", [0.1, 0.3])
+def test_the_optimal_rate_is_that_of_a_plain_simulation(exploration):
+    env = make_env("ToroOffice", CASES["coffee and mail"], None, ())
+    assert len(optimal_rates(env, 0.9, exploration)) == 1
+    check_rates(env, 0.9, exploration, 8000)
+
+
+def test_the_optimal_rates_of_a_lot_are_those_of_a_plain_simulation():
+    assert len(optimal_rates(four(), 0.9, 0.1)) == 4
+    check_rates(four(), 0.9, 0.1, 6000)
+
+
+def test_the_rates_of_a_lot_are_those_of_its_tasks():
+    lot = optimal_rates(four(), 0.9, 0.1)
+    for name, rate in zip(NAMES, lot, strict=True):
+        (alone,) = optimal_rates(make_env("ToroOffice", name, None, ()), 0.9, 0.1)
+        assert rate == pytest.approx(alone, rel=1e-3)
+
+
+def test_without_exploration_the_rate_is_one_over_the_shortest_way():
+    env = make_env("ToroOffice", CASES["coffee and mail"], None, ())
+    (rate,) = optimal_rates(env, 0.9, 0.0)
+    assert 1 / rate == pytest.approx(solve(env, discount=0.9).expected_length)
+
+
+# Trials
+
+
+def published(method, case, **more):
+    learner, settings = BASELINES[method]
+    return TrainingTrial(
+        "reward-machines",
+        method,
+        case,
+        world="ToroOffice",
+        task=CASES[case],
+        learner=learner,
+        settings=settings,
+        **{"steps": 40_000, "every": 20_000, "until": None, "window": 100, **more},
+    )
+
+
+def test_the_share_of_the_optimum_is_near_one_once_the_policy_is_learned():
+    found = perform(published("CRM", "coffee and mail"), 0)
+    places, shares = np.array(found["rates"]).T
+    assert (np.diff(places) == 1000).all()
+    assert shares[0] < 0.5
+    assert np.mean(shares[-10:]) == pytest.approx(1, abs=0.1)
+    assert RewardMachinesConfig().value(found) == places[np.argmax(shares >= REACHED)]
+
+
+def test_shares_are_those_of_the_log_one_by_one():
+    from cranium.learners import train
+
+    trial = published("CRM", "all four", steps=20_000, window=30)
+    env = make_env(trial.world, trial.task, None, ())
+    log = train(
+        env, "crm", steps=20_000, seed=2, evaluate_every=20_000, log=True, path="compiled",
+        **trial.settings,
+    ).log  # fmt: skip
+    best = optimal_rates(env, 0.9, 0.1)
+    before, samples, shares, expected = 0, 0, [], {}
+    for ended, earned, _ in log:
+        length = ended - before - 1  # without the step that draws the lot
+        before = ended
+        for place in range(1000, 20_000, 1000):
+            if samples <= place < samples + length:
+                expected[place] = sum(shares[-30:]) / max(len(shares[-30:]), 1)
+        samples += length
+        task = round((earned - 1) / TELLING) if earned > 0 else 0
+        shares.append(earned / length / best[task])
+    for place, share in perform(trial, 2)["rates"]:
+        if place in expected:
+            assert share == pytest.approx(expected[place], abs=2e-6)
+
+
+def test_a_budget_in_which_no_episode_ends_has_no_rates():
+    found = perform(published("QL", "all four", steps=3, every=1), 0)
+    assert found["rates"] == []
+    assert found["episodes"] == 0
+    assert RewardMachinesConfig().value(found) is None
+
+
+@pytest.mark.parametrize("learner", ["ql", "cql", "planner"])
+def test_what_is_recorded_is_plain_data(learner):
+    def plain(value):
+        if isinstance(value, dict):
+            return all(type(key) is str and plain(each) for key, each in value.items())
+        if isinstance(value, list):
+            return all(map(plain, value))
+        return value is None or type(value) in (bool, int, float, str)
+
+    trial = TrainingTrial(
+        "x", "x", "x", world="Letter", task="anbcdn", learner=learner, options={"times": [1, 2]},
+        steps=2000, tested_on={"times": 3},
+    )  # fmt: skip
+    for until in ("solved", None, 5):
+        assert plain(perform(replace(trial, until=until), 0))
+    assert plain(perform(published("HRM", "all four", steps=5000), 0))
+
+
+def test_a_trial_that_was_not_solved_has_no_samples():
+    trial = TrainingTrial("x", "x", "x", world="Letter", task="anbcdn", learner="ql", steps=100)
+    found = perform(trial, 0)
+    assert (found["samples"], found["taken"]) == (None, 100)
+
+
+def test_machines_are_measured():
+    counted = perform(ComplexityTrial("c", "CRA", "", "anbcdn"), 0)
+    unrolled = perform(ComplexityTrial("c", "RM", "", "anbcdn", 5), 0)
+    machine = library.load("anbcdn")
+    assert counted == {"states": len(machine.states), "transitions": len(machine.transitions)}
+    fewer = perform(ComplexityTrial("c", "RM", "", "anbcdn", 4), 0)
+    assert unrolled["states"] > fewer["states"] > counted["states"]
+
+
+def test_a_trial_of_an_unknown_kind_is_an_error():
+    with pytest.raises(NotImplementedError, match="Trial"):
+        perform(Trial("a", "b", "c"), 0)
