@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-sb3 check format docs pictures bench clean
+.PHONY: help demo test test-ray test-sb3 check format docs pictures bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -17,8 +17,11 @@ demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw
 	@$(BIN)/cranium solve Letter out/task.yaml
 	@$(BIN)/cranium train Letter out/task.yaml --learner planner --learner cql --until-solved --every 20 --curve out/curves.png
 
-test: $(VENV)/.dev  ## all tests but those that need Stable-Baselines3
-	$(BIN)/python -m pytest -n auto -m "not sb3"
+test: $(VENV)/.dev  ## all tests but those that need Ray or Stable-Baselines3
+	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray"
+
+test-ray: $(VENV)/.ray  ## the tests that need Ray: a cluster on this machine
+	$(BIN)/python -m pytest -m ray
 
 test-sb3: $(VENV)/.sb3  ## the tests that need Stable-Baselines3 (installs torch, 1 GB)
 	$(BIN)/python -m pytest -m sb3
@@ -71,6 +74,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.docs: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	@touch $@
+
+$(VENV)/.ray: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[dev,ray]'
+	@touch $@ $(VENV)/.dev $(VENV)/.core
 
 # Only this torch is small: with any other version pip would fetch gigabytes of GPU libraries.
 $(VENV)/.sb3: pyproject.toml | $(VENV)/.dev

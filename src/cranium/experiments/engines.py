@@ -7,8 +7,11 @@ nothing but its config and its seed, so that all engines come to the same result
 from __future__ import annotations
 
 import contextlib
+import importlib
+import logging
 import os
 import signal
+import socket
 import threading
 import time
 import traceback
@@ -16,7 +19,7 @@ from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from cranium.errors import InvalidArgumentError, MissingExtraError, check_count, shorten
 from cranium.experiments.records import Record, surroundings
@@ -29,10 +32,12 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_
 Results = Generator[tuple[Job, Record], None, None]
 TRIES = 3
 """How often a job is tried whose process, or machine, disappeared."""
+PATIENCE = 5.0
+"""How many seconds a cluster has to answer."""
 
 
 class Engine(Protocol):
-    """Runs jobs."""
+    """Runs jobs, until it is closed: at the end of a with block, if there is one."""
 
     @property
     def workers(self) -> int:
@@ -40,6 +45,26 @@ class Engine(Protocol):
 
     def run(self, jobs: Sequence[Job]) -> Results:
         """Run jobs, in any order; what it yields is done."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class _Closed:
+    """Is closed at the end of a with block."""
+
+    def close(self) -> None:
+        """Give back what it holds: nothing, between runs."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def carry_out(job: Job) -> Record:
@@ -49,7 +74,7 @@ def carry_out(job: Job) -> Record:
         >>> from cranium.experiments.trial import ComplexityTrial
         >>> record = carry_out(Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0))
         >>> record.status, record.result["states"]
-        ('done', 4)
+        ('done', 3)
     """
     wall, cpu = time.perf_counter(), time.process_time()
     result, error = {}, None
@@ -72,16 +97,21 @@ def carry_out(job: Job) -> Record:
     )
 
 
-def _lost(job: Job) -> Record:
-    """The record of a job whose process disappeared, time after time."""
+def _failed(job: Job, told: str) -> Record:
+    """The record of a job that never came to its end."""
     versions, machine = surroundings()
-    told = f"the process that ran it disappeared, {TRIES} times in a row (out of memory?)"
     return Record(
         job.trial.data, job.trial.key, job.seed, "failed", {}, told, 0, 0, versions, machine
     )
 
 
-class LocalEngine:
+def _lost(job: Job, reason: object = "") -> Record:
+    """The record of a job whose process disappeared, time after time."""
+    told = f"the process that ran it disappeared, {TRIES} times in a row (out of memory?)"
+    return _failed(job, f"{told}\n{reason}".rstrip())
+
+
+class LocalEngine(_Closed):
     """Processes on this machine, each pinned to a core, with one thread.
 
     Args:
@@ -91,7 +121,7 @@ class LocalEngine:
         >>> from cranium.experiments.trial import ComplexityTrial
         >>> jobs = [Job(ComplexityTrial("complexity", "RM", "N = 2", "anbcdn", limit=2), 0)]
         >>> [record.result["states"] for _, record in LocalEngine(workers=1).run(jobs)]
-        [13]
+        [7]
     """
 
     def __init__(self, workers: int | None = None) -> None:
@@ -178,8 +208,10 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-class RayEngine:
-    """Tasks of a Ray cluster.
+class RayEngine(_Closed):
+    """Tasks of a Ray cluster, each with one thread.
+
+    If this process is connected to a cluster already, that one is used, and left as it is.
 
     Args:
         address: Of the cluster, ``"auto"`` for the one that this machine belongs to; left out, one
@@ -198,53 +230,114 @@ class RayEngine:
         self.ray: Any = ray
         self.limit = None if workers is None else check_count("workers", workers)
         self.owned = not ray.is_initialized()
-        if self.owned:
+        if not self.owned:
+            self._stay(address)
+        elif address is None or address == "local":
+            self._connect("local", num_cpus=self.limit)
+            self.limit = None  # it has no more cores than that
+        else:
+            self._find(address)
             self._connect(address)
 
-    def _connect(self, address: str | None) -> None:
-        started = {"num_cpus": self.limit} if address is None else {"address": address}
-        try:
-            self.ray.init(log_to_driver=False, include_dashboard=False, **started)
-        except (ConnectionError, ValueError) as problem:
+    def _stay(self, address: str | None) -> None:
+        """Refuse to use another cluster than the one that was asked for."""
+        here = self.ray.get_runtime_context().gcs_address
+        if address not in {None, "local", "auto"} and self._find(str(address)) != here:
             raise InvalidArgumentError(
-                f"no Ray cluster answers at {shorten(address)}: {problem}",
-                fix="start one with ray start --head, or leave the address out",
+                f"this process is connected to the Ray cluster at {here}, not {shorten(address)}",
+                fix="ray.shutdown() first, or leave the address out",
+            )
+
+    def _find(self, address: str) -> str | None:
+        """Where a cluster is, after making sure that it answers: Ray itself waits for minutes."""
+        # Which one "auto" means, Ray tells nobody in public.
+        services: Any = importlib.import_module("ray._private.services")
+        try:
+            place: str | None = services.canonicalize_bootstrap_address(address)
+            if place is not None:  # RAY_ADDRESS may say that one is to be started
+                host, _, port = place.rpartition(":")
+                socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+        except (OSError, OverflowError, ValueError):
+            raise InvalidArgumentError(
+                f"no Ray cluster answers at {shorten(address)}",
+                fix="start one with ray start --head and say auto, or "
+                "leave the address out to start one for this run",
+            ) from None
+        return place
+
+    def _connect(self, address: str, **options: Any) -> None:
+        try:
+            self.ray.init(
+                address,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                **options,
+            )
+        except (OSError, RuntimeError, ValueError, self.ray.exceptions.RayError) as problem:
+            self.ray.shutdown()
+            raise InvalidArgumentError(
+                f"cannot use the Ray cluster at {shorten(address)}: {problem}",
+                fix="say auto on a machine of the cluster, with the same Python and Ray; "
+                "an address needs RAY_AUTH_MODE=token if the cluster has one",
             ) from None
 
     @property
     def workers(self) -> int:
         """As many as the cluster has cores now: machines may come and go."""
+        cores = self._cores
+        return cores if self.limit is None else min(cores, self.limit)
+
+    @property
+    def _cores(self) -> int:
+        if not self.ray.is_initialized():  # Ray would start a cluster that nobody stops
+            raise InvalidArgumentError("the engine is closed", fix="make another one")
         found: dict[str, float] = self.ray.cluster_resources()
-        cores = int(found.get("CPU", 1))
-        return max(1, cores if self.limit is None else min(cores, self.limit))
+        return max(1, int(found.get("CPU", 1)))
 
     def run(self, jobs: Sequence[Job]) -> Results:
         """Run jobs; what was lost with a machine is run again elsewhere."""
-        environment = {"env_vars": dict.fromkeys(THREADS, "1")}
-        remote = self.ray.remote(num_cpus=1, max_retries=TRIES, runtime_env=environment)(carry_out)
-        waiting = iter(jobs)
-        running: dict[Any, Job] = {}
+        waiting, running = iter(dict.fromkeys(jobs)), dict[Any, tuple[Job, int]]()
+        submit = self._task()
         try:
             while True:
-                while len(running) < 2 * self.workers and (job := next(waiting, None)):
-                    running[remote.remote(job)] = job
+                # Some wait at the machines, so that these need not wait for us.
+                room = 2 * self._cores if self.limit is None else self.limit
+                while len(running) < room and (job := next(waiting, None)):
+                    running[submit(job)] = job, 1
                 if not running:
                     return
                 for reference in self.ray.wait(list(running))[0]:
-                    job = running.pop(reference)
-                    yield job, self._collect(job, reference)
+                    job, tries = running.pop(reference)
+                    record = self._collect(job, tries, reference)
+                    if record is None:
+                        running[submit(job)] = job, tries + 1
+                    else:
+                        yield job, record
         finally:
-            for reference in running:
-                self.ray.cancel(reference, force=True)
+            if self.ray.is_initialized():
+                for reference in running:
+                    self.ray.cancel(reference, force=True)
 
-    def _collect(self, job: Job, reference: Any) -> Record:
+    def _task(self) -> Any:
+        """What submits a job; Ray tries it once, because we count."""
+        environment = {"env_vars": dict.fromkeys(THREADS, "1")}
+        options = {"num_cpus": 1, "max_retries": 0, "runtime_env": environment}
+        return self.ray.remote(**options)(carry_out).remote
+
+    def _collect(self, job: Job, tries: int, reference: Any) -> Record | None:
+        """The record of a job that came to an end, or None if it is to be tried again."""
+        errors = self.ray.exceptions
         try:
             record: Record = self.ray.get(reference)
-        except (self.ray.exceptions.WorkerCrashedError, self.ray.exceptions.NodeDiedError):
-            return _lost(job)
+        except errors.RayTaskError as problem:  # not the trial's: it could not even begin
+            return _failed(job, str(problem))
+        except errors.RayError as problem:  # its process or machine is gone, or its result is
+            return None if tries < TRIES else _lost(job, problem)
         return record
 
     def close(self) -> None:
         """Leave the cluster, or stop it if it was started here."""
         if self.owned:
+            self.owned = False
             self.ray.shutdown()
