@@ -37,6 +37,8 @@ def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monke
                 run_session(body, names, page)
             case "console":
                 run_commands(body)
+            case "toml":
+                Path("experiments.toml").write_text(body)
             case "yaml":
                 write_machine(body)
             case "{eval-rst}" | "{toctree}":

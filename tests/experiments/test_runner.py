@@ -482,3 +482,41 @@ def test_a_damaged_record_is_repaired_by_workers_too(tmp_path):
     with pytest.warns(DamagedRecordWarning, match=path.name):
         assert run(config, tmp_path, LocalEngine(1)).ran == 1
     check_whole(tmp_path)
+
+
+def test_a_trial_that_kills_its_process_is_the_only_one_that_fails(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, sys\n"
+        "from cranium.experiments import LocalEngine\n"
+        "from cranium.experiments import engines\n"
+        "from cranium.experiments.trial import ComplexityTrial, Job\n"
+        "def carry_out(job):\n"
+        "    if job.trial.limit == 3:\n"
+        "        os._exit(9)\n"
+        "    return carry(job)\n"
+        "carry = engines.carry_out\n"
+        "engines.carry_out = carry_out\n"
+        "if __name__ == '__main__':\n"
+        "    trials = [ComplexityTrial('complexity', 'RM', str(n), 'anbcdn', n) for n in range(1, 9)]\n"
+        "    found = LocalEngine(2).run([Job(trial, 0) for trial in trials])\n"
+        "    print(sorted((job.trial.limit, record.status) for job, record in found))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    expected = [(n, "failed" if n == 3 else "done") for n in range(1, 9)]
+    assert done.stdout.strip() == str(expected), done.stderr
+
+
+def test_a_script_that_starts_itself_again_is_told_what_to_do(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from cranium.experiments import ComplexityConfig, LocalEngine, run\n"
+        "run(ComplexityConfig(most=1), Path('out'), LocalEngine(1))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode != 0
+    assert 'put what runs them under if __name__ == "__main__":' in done.stderr
+    assert not list((tmp_path / "out").glob("*-*.json"))

@@ -140,11 +140,8 @@ def _engine(kind: str, workers: int | None, address: str | None) -> Iterator[Any
     if kind == "local":
         yield LocalEngine(workers)
         return
-    engine = RayEngine(address, workers)
-    try:
+    with RayEngine(address, workers) as engine:
         yield engine
-    finally:
-        engine.close()
 
 
 def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:

@@ -23,6 +23,7 @@ class ComplexityConfig(ExperimentConfig):
     """States and transitions of the automaton, and of the reward machine that does the same.
 
     Attributes:
+        trials: How often; the sizes are the same, the least time is shown.
         most: Up to how many items of mail, and up to which N.
 
     Example:
@@ -31,14 +32,20 @@ class ComplexityConfig(ExperimentConfig):
     """
 
     name = "complexity"
+    place = 1
     title = "The size of machines"
-    measure = "states"
 
+    trials: int = 3
     most: int = 50
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("most", self.most)
+
+    @property
+    def measure(self) -> str:
+        """What is summarised."""
+        return "states"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
         """How many states it has."""
@@ -46,7 +53,7 @@ class ComplexityConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Up to ten."""
-        return replace(self, trials=1, most=min(self.most, 10))
+        return replace(self, most=min(self.most, 10))
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

@@ -39,7 +39,7 @@ class ExperimentConfig(ABC):
     __pydantic_config__ = ConfigDict(extra="forbid")
     name: ClassVar[str]
     title: ClassVar[str]
-    measure: ClassVar[str] = "samples until solved"
+    place: ClassVar[int]
 
     trials: int = 1
 
@@ -54,6 +54,16 @@ class ExperimentConfig(ABC):
     @abstractmethod
     def jobs(self, store: Store) -> list[Job]:
         """Everything to be run, as far as that can be known from what has been found."""
+
+    @property
+    def heading(self) -> str:
+        """What it is called where results are shown."""
+        return self.title
+
+    @property
+    def measure(self) -> str:
+        """What is summarised."""
+        return "samples until solved"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
         """What is summarised of a result; None if the trial was not solved."""
@@ -80,7 +90,7 @@ def register(kind: type[ExperimentConfig]) -> type[ExperimentConfig]:
 
 def known() -> Mapping[str, type[ExperimentConfig]]:
     """The experiments by their names, in the order of the paper."""
-    return _known
+    return {name: _known[name] for name in sorted(_known, key=lambda each: _known[each].place)}
 
 
 def config_data(config: ExperimentConfig) -> dict[str, Any]:

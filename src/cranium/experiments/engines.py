@@ -133,30 +133,35 @@ class LocalEngine(_Closed):
         """Run jobs; one whose process disappears is tried again."""
         left, tries = dict.fromkeys(jobs), dict.fromkeys(jobs, 0)
         while left:
+            # One of those that were running broke the pool: one at a time, it shows which.
+            suspects = [job for job in left if tries[job]]
+            workers = 1 if suspects else self.workers
             try:
-                for job, record in self._pool(list(left), tries):
+                for job, record in self._pool(suspects or list(left), tries, workers):
                     del left[job]
                     yield job, record
-            except BrokenProcessPool:  # one of those that were running broke it
+            except BrokenProcessPool:
                 for job in [job for job in left if tries[job] >= TRIES]:
                     del left[job]
                     yield job, _lost(job)
 
-    def _pool(self, jobs: list[Job], tries: dict[Job, int]) -> Results:
+    def _pool(self, jobs: list[Job], tries: dict[Job, int], workers: int) -> Results:
         context = get_context("spawn")
         places: Any = context.Queue()
-        for number in range(self.workers):
+        for number in range(workers):
             places.put(self.cores[number % len(self.cores)] if self.cores else None)
         begin = (places, os.getpid())
         waiting = iter(jobs)
         running: dict[Future[Record], Job] = {}
         # The threads of a worker are counted when its libraries are loaded, so before it starts.
         with _environment(dict.fromkeys(THREADS, "1")):
-            pool = ProcessPoolExecutor(self.workers, context, _begin, begin)
+            pool = ProcessPoolExecutor(workers, context, _begin, begin)
             try:
+                _check(pool)
                 while True:
                     # No more than can run soon: what waits in a broken pool would count as tried.
-                    while len(running) < 2 * self.workers and (job := next(waiting, None)):
+                    most = 1 if workers == 1 else 2 * workers
+                    while len(running) < most and (job := next(waiting, None)):
                         tries[job] += 1
                         running[pool.submit(carry_out, job)] = job
                     if not running:
@@ -166,6 +171,17 @@ class LocalEngine(_Closed):
                         yield job, future.result()
             finally:
                 _stop(pool)
+
+
+def _check(pool: ProcessPoolExecutor) -> None:
+    """Without this, a script that starts itself again would look like trials that failed."""
+    try:
+        pool.submit(os.getpid).result()
+    except BrokenProcessPool:
+        raise InvalidArgumentError(
+            "the processes that run trials could not start",
+            fix='in a script, put what runs them under if __name__ == "__main__":',
+        ) from None
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:

@@ -66,6 +66,7 @@ class LetterConfig(ExperimentConfig):
     """
 
     name = "letter"
+    place = 0
     title = "Samples to learn A^N B C D^N"
 
     trials: int = 40
@@ -106,6 +107,16 @@ class LetterConfig(ExperimentConfig):
         """The methods; the paper has four of them."""
         known = METHODS if self.protocol == "fair" else IN_THE_PAPER
         return tuple(method for method in known if method in self.methods)
+
+    @property
+    def heading(self) -> str:
+        """What it is called where results are shown."""
+        return self.title if self.protocol == "fair" else f"{self.title}, as published"
+
+    @property
+    def measure(self) -> str:
+        """What is summarised."""
+        return super().measure if self.protocol == "fair" else f"samples until {STREAK} in a row"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
         """Samples until the greedy policy solves the task, or until the published streak."""

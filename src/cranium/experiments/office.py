@@ -15,6 +15,9 @@ from cranium.experiments.tuning import grid, tune
 
 __all__ = ["OfficeConfig"]
 
+PLANNED = 10_000
+"""After how many samples the planner's curve ends."""
+
 
 @register
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class OfficeConfig(ExperimentConfig):
     """
 
     name = "office"
+    place = 2
     title = "Mail and coffee in the office"
 
     trials: int = 20
@@ -70,7 +74,10 @@ class OfficeConfig(ExperimentConfig):
             more, best = tune(trial, candidates, self.tuning_trials, self.budget, store)
             jobs += more
             if best is not None:
-                curve = replace(best, until=None, every=self.budget // 100)
+                quick = trial.learner == "planner"  # which is done before the others have begun
+                steps, looks = (min(PLANNED, self.budget), 100) if quick else (self.budget, 200)
+                every = max(steps // looks, 1)
+                curve = replace(best, until=None, steps=steps, every=every)
                 jobs += [Job(curve, seed) for seed in range(self.trials)]
         return jobs
 

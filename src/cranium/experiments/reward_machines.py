@@ -62,8 +62,8 @@ class RewardMachinesConfig(ExperimentConfig):
     """
 
     name = "reward-machines"
+    place = 3
     title = "Reward machines in Toro Icarte's office"
-    measure = "samples until 0.9 of the optimum"
 
     trials: int = 30
     methods: tuple[str, ...] = tuple(BASELINES)
@@ -75,6 +75,11 @@ class RewardMachinesConfig(ExperimentConfig):
         check_names("method", self.methods, list(BASELINES))
         check_names("case", self.cases, list(CASES))
         check_count("budget", self.budget)
+
+    @property
+    def measure(self) -> str:
+        """What is summarised."""
+        return f"samples until {REACHED} of the optimum"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
         """When the reward per step first reaches 0.9 of the optimum."""

@@ -76,7 +76,7 @@ def run(
         >>> from cranium.experiments import ComplexityConfig, LocalEngine
         >>> folder = Path(tempfile.mkdtemp())
         >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
-        6
+        18
         >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
         0
     """

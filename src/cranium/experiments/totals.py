@@ -27,7 +27,7 @@ def totals(study: Study) -> list[Group]:
         >>> config, folder = LetterConfig(1, times=(1, 2), methods=("planner",)), tempfile.mkdtemp()
         >>> _ = run(config, Path(folder), LocalEngine(1))
         >>> [(group.case, group.values) for group in totals(read_study(Path(folder)))]
-        [('all N, one machine', (140.0,)), ('all N, a machine for each', (140.0,))]
+        [('all N, one machine', (60.0,)), ('all N, a machine for each', (140.0,))]
     """
     config = study.config
     if not isinstance(config, LetterConfig) or len(config.times) < 2:

@@ -44,6 +44,9 @@ class Brain(Protocol):
     def met(self, number: int, observation: Any) -> None:
         """An observation has got a number."""
 
+    def known(self) -> NDArray[np.bool_] | None:
+        """Of what the values that were asked for last say anything: [O, X]; None: everything."""
+
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
         """Q, at least where the greedy policy goes, or everywhere: [O, X, A]."""
 
@@ -89,6 +92,9 @@ class QBrain:
 
     def met(self, number: int, observation: Any) -> None:
         """Numbers are all it needs."""
+
+    def known(self) -> None:
+        """What was never met has its first value."""
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
         """Q everywhere: [O, X, A]."""

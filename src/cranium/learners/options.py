@@ -135,6 +135,9 @@ class OptionsBrain:
     def met(self, number: int, observation: Any) -> None:
         """Numbers are all it needs."""
 
+    def known(self) -> None:
+        """What was never met has its first value."""
+
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
         """1 for the best action on the way of the best option, 0 elsewhere: [O, X, A].
 

@@ -247,6 +247,12 @@ class PlannerBrain:
         position[kernels.STATE], position[kernels.CONFIGURATION] = after, then
         return 0 if over else self._act()
 
+    def known(self) -> NDArray[np.bool_]:
+        """What belongs to the plan of the last values: [O, X]."""
+        codes, plan = self.codes[: self.memory.room], self.judging
+        planned = plan.stamp[np.maximum(codes, 0)] == plan.counts[0]
+        return np.asarray((codes >= 0)[:, None] & planned)
+
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
         """Q by what is believed, where the greedy policy goes or everywhere: [O, X, A]."""
         mind, roots = self.memory.mind, self.model.roots

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium.utils import seeding
 
+from cranium.aamdp.kernels import ANY
 from cranium.aamdp.labelling import LabelReport
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
@@ -83,8 +84,11 @@ class TabularRun:
         return None
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
-        """Follow the greedy policy exactly."""
+        """Follow the greedy policy exactly; where it knows nothing at all it acts at random."""
         best = np.argmax(self.brain.values()[self.rows, self.columns], axis=1)
+        known = self.brain.known()
+        if known is not None:
+            best = np.where(known[self.rows, self.columns], best, ANY)
         return self.examiner.examine_actions(best, optimum=optimum)
 
     def policy(self) -> Policy:
