@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help demo test test-ray test-sb3 check format docs pictures bench clean
+.PHONY: help reproduction demo test test-ray test-sb3 check format docs pictures bench clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -47,6 +47,13 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/cranium worlds Office --draw docs/pictures/office-map.png > /dev/null
 	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --every 20 --curve docs/pictures/learning.svg > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
+
+reproduction: $(VENV)/.core  ## the paper's experiments, and their figures for the documentation (15 minutes)
+	$(BIN)/cranium reproduce all
+	$(BIN)/cranium reproduce letter --protocol paper
+	$(BIN)/cranium report
+	for name in letter letter-paper complexity reward-machines; do cp results/$$name/$$name.svg docs/pictures/; done
+	cp results/office/office.svg docs/pictures/office-curves.svg
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/step.py

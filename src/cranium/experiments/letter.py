@@ -129,7 +129,7 @@ class LetterConfig(ExperimentConfig):
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""
         if self.protocol == "paper":
-            each = {1: 0.2, 2: 0.5, 3: 1.0, 4: 12.0, 5: 12.0}
+            each = {1: 0.15, 2: 0.2, 3: 0.3, 4: 2.5, 5: 3.0}
             return self.trials * len(self.compared) * sum(each[value] for value in self.times)
         each_n: float = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
         runs = self.trials + 8 * self.tuning_trials

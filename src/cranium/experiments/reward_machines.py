@@ -91,8 +91,7 @@ class RewardMachinesConfig(ExperimentConfig):
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""
-        each = 4e-6 if "HRM" in self.methods else 1e-6
-        return 10 + each * self.trials * len(self.methods) * len(self.cases) * self.budget
+        return 10 + 1e-6 * self.trials * len(self.methods) * len(self.cases) * self.budget
 
     def jobs(self, store: Store) -> list[Job]:  # noqa: ARG002
         """Every baseline on every case."""

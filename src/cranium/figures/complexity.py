@@ -23,7 +23,8 @@ def draw(study: Study) -> dict[str, Any]:
             for axes, what in zip(row, ("states", "transitions", "time"), strict=True):
                 _panel(axes, study, config, unit, what)
                 title = "time to build (ms)" if what == "time" else what
-                axes.set(title=f"{TITLES[machine]}: {title}", xlabel=f"most {unit}")
+                axes.set(title=title, xlabel=f"most {unit}")
+            row[0].set_ylabel(TITLES[machine], fontsize=10)
         legend_below(figure, grid[0][0])
     return {"complexity": figure}
 
@@ -41,7 +42,10 @@ def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: s
         axes.plot(
             [1, config.most], [height, height], "--", color=colour("CRA"), label="automaton (CRA)"
         )
-    axes.set_yscale("log")
+    if what == "time":
+        axes.set_ylim(bottom=0)
+    else:
+        axes.set_yscale("log")
     tidy(axes)
 
 
@@ -62,5 +66,5 @@ def caption(study: Study) -> str:
         f"the same, made by unrolling it up to 1, 2, … {config.most}, needs a state for every "
         "configuration that can be reached. With two counters (mail and coffee) it grows with"
         " the square, with one (A^N B C D^N) linearly. On the right, the CPU time it takes to"
-        " build each, reading the file included. Logarithmic scales."
+        " build each, reading the file included. Sizes are on logarithmic scales."
     )
