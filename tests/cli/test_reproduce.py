@@ -34,7 +34,7 @@ def test_reproduce_all_quick_in_a_fresh_folder(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "cranium", "reproduce", "all", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == GOOD, done.stdout + done.stderr
-    for name in ("letter", "complexity", "office", "reward-machines"):
+    for name in ("letter", "letter-paper", "complexity", "office", "reward-machines"):
         figure = tmp_path / "results" / name / name
         check_picture(figure.with_suffix(".png"))
         assert figure.with_suffix(".svg").read_text().startswith("<?xml")
@@ -57,12 +57,17 @@ def check_tables() -> None:
     for word in ("planner", "all N, one machine", "CRM+RS", "3 of 3", "coffee and mail"):
         assert word in shown
     told = json.loads(call("results", "results", "--json"))
-    assert list(told) == ["letter", "complexity", "office", "reward-machines"]
+    names = ["letter", "letter-paper", "complexity", "office", "reward-machines"]
+    assert list(told) == names
+    assert [(each["missing"], each["failed"]) for each in told.values()] == [(0, 0)] * 5
     call("results", "results", "--csv", "trials.csv")
     with Path("trials.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     mine = [float(r["value"]) for r in rows if (r["method"], r["case"]) == ("planner", "N = 1")]
-    found = [g for g in told["letter"] if (g["method"], g["case"]) == ("planner", "N = 1")]
+    assert {r["experiment"] for r in rows} == set(names)
+    found = [
+        g for g in told["letter"]["groups"] if (g["method"], g["case"]) == ("planner", "N = 1")
+    ]
     assert np.mean(mine) == found[0]["mean"]
     assert len(mine) == found[0]["run"] == 3
 
@@ -75,7 +80,7 @@ def check_page(folder: Path) -> None:
     assert "https:" not in text
     for width in (1280, 390):
         seen = look(chromium(), page, width)
-        assert seen["images"] == seen["loaded"] == 6
+        assert seen["images"] == seen["loaded"] == 7
         assert seen["overlaps"] == []
         assert seen["wide"] == [], f"wider than a screen of {width}"
         assert seen["headings"] >= 12
@@ -86,6 +91,7 @@ def test_it_says_beforehand_what_it_would_do_and_how_long_that_takes():
     assert "letter: 40 trials a method, about" in shown
     assert "office: 20 trials" in shown
     assert "minutes" in call("reproduce", "letter", "--protocol", "paper", "--dry-run")
+    assert "all of it: about" in shown
 
 
 @pytest.mark.parametrize(
@@ -93,6 +99,8 @@ def test_it_says_beforehand_what_it_would_do_and_how_long_that_takes():
     [
         (["reproduce"], "no experiment is named"),
         (["reproduce", "lettre"], "did you mean 'letter'"),
+        (["reproduce", "all", "lettre"], "did you mean 'letter'"),
+        (["reproduce", "office", "--protocol", "paper"], "only the letter experiment"),
         (["reproduce", "letter", "--trials", "0"], "trials"),
         (["reproduce", "letter", "--config", "none.toml"], "one of them"),
         (["reproduce", "--config", "none.toml"], "cannot read none.toml"),

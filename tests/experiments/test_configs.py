@@ -28,6 +28,7 @@ from cranium.experiments.configs import config_data
 from cranium.experiments.letter import METHODS
 from cranium.experiments.trial import TrainingTrial
 from cranium.experiments.tuning import TUNING_SEED, grid, tune
+from cranium.learners.config import choose_config
 
 EVERY = pytest.mark.parametrize("name", list(known()))
 
@@ -277,7 +278,7 @@ def test_what_was_chosen_is_tried_on_fresh_seeds(config, tmp_path):
 def test_every_method_may_try_as_many_settings():
     tried = {method: len(grid(name)) for method, (_, _, name) in METHODS.items()}
     assert tried.pop("planner") == 1
-    assert set(tried.values()) == {8}
+    assert set(tried.values()) == {12}
     for _, _, name in METHODS.values():
         settings = [tuple(sorted(each.items(), key=str)) for each in grid(name)]
         assert len(set(settings)) == len(settings)
@@ -292,7 +293,7 @@ def test_every_method_has_as_many_tuning_jobs_with_the_same_budget_on_every_case
     for value in (1, 3, 12):
         methods = {m: group for (case, m), group in found.items() if case == f"N = {value}"}
         assert set(methods) == set(METHODS) - {"planner"}
-        assert {len(group) for group in methods.values()} == {8 * 5}
+        assert {len(group) for group in methods.values()} == {12 * 5}
         assert len({job.trial.steps for group in methods.values() for job in group}) == 1
 
 
@@ -307,3 +308,9 @@ def test_more_trials_or_methods_keep_what_was_run(tmp_path):
     few = {job.name for job in config.jobs(store)}
     assert few < {job.name for job in replace(config, trials=3).jobs(store)}
     assert few < {job.name for job in replace(config, methods=("HRM", "QL")).jobs(store)}
+
+
+def test_every_candidate_is_a_setting_of_its_learner():
+    for learner, settings, name in METHODS.values():
+        for candidate in grid(name):
+            choose_config(learner, None, {**settings, **candidate})

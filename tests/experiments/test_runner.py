@@ -107,8 +107,8 @@ def test_what_is_run_later_depends_on_what_was_found(tmp_path):
             stages.append(({job.trial.stage for job in jobs}, len(jobs), there))
 
     outcome = run(config, tmp_path, Here(), watcher=Listening())
-    assert stages == [({"tuning"}, 8, 0), ({"final"}, 2, 8)]
-    assert outcome.ran == len(outcome.jobs) == 10
+    assert stages == [({"tuning"}, 12, 0), ({"final"}, 2, 12)]
+    assert outcome.ran == len(outcome.jobs) == 14
     final = [job for job in outcome.jobs if job.trial.stage == "final"]
     tuned = {job.trial.settings["learning_rate"]: job for job in outcome.jobs}
     assert final[0].trial.settings["learning_rate"] in tuned
@@ -140,7 +140,8 @@ def test_the_watcher_is_told_of_everything_after_it_was_written(tmp_path):
 
     watcher = Looking()
     outcome = run(CONFIG, tmp_path, Here(), watcher=watcher)
-    assert watcher.told == ["begin", *(job.name for job in outcome.jobs), "end"]
+    names = [job.name for job in sorted(outcome.jobs, key=lambda job: job.seed)]
+    assert watcher.told == ["begin", *names, "end"], "all methods come along together"
 
 
 def test_ctrl_c_ends_a_run_and_what_was_found_stays(tmp_path):
@@ -235,7 +236,7 @@ def test_a_candidate_that_fails_in_tuning_is_not_chosen(tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "perform", perhaps)
     config = LetterConfig(trials=1, times=(1,), methods=("CQL",), tuning_trials=1)
     outcome = run(config, tmp_path, Here())
-    assert len(outcome.failed) == 6
+    assert len(outcome.failed) == 8
     (group,) = read_study(tmp_path).groups
     assert group.config["settings"]["learning_rate"] == 1.0
 

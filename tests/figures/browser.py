@@ -39,8 +39,7 @@ addEventListener("load", () => {
     if (next && flow.includes(next) && box(next).top < box(one).bottom - 1)
       overlaps.push(name(one) + " / " + name(next));
   }
-  const inside = e => e.closest(".wide, pre, figure.machine") &&
-    !e.matches(".wide, pre, figure.machine");
+  const inside = e => e.closest(".wide, pre, .plot") && !e.matches(".wide, pre, .plot");
   const wide = [...document.querySelectorAll("body *")]
     .filter(e => !inside(e) && box(e).right > innerWidth + 1).map(name);
   const images = [...document.images];

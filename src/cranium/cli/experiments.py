@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +19,8 @@ from cranium.errors import InvalidArgumentError, UnknownNameError, check_count
 
 __all__ = ["register"]
 
-FAILED = 1
+FAILED, SHOWN = 1, 10
+NUMBERS = ("solved", "IQM", "95 %", "median", "mean", "deviation")
 FOLDER = Path("results")
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where cranium reproduce put them.")]
 
@@ -39,8 +42,9 @@ def reproduce(
         int | None, typer.Option("--trials", help="How many seeds.", show_default=False)
     ] = None,
     protocol: Annotated[
-        Literal["fair", "paper"], typer.Option("--protocol", help="Of the letter experiment.")
-    ] = "fair",
+        Literal["fair", "paper"] | None,
+        typer.Option("--protocol", help="Of the letter experiment.", show_default="fair"),
+    ] = None,
     config: Annotated[
         Path | None,
         typer.Option("--config", metavar="TOML", help="Settings: a table for each experiment."),
@@ -73,15 +77,18 @@ def reproduce(
     configs = _configs(names, config, quick=quick, trials=trials, protocol=protocol)
     if address is not None and engine != "ray":
         raise InvalidArgumentError("an address is of a Ray cluster", fix="add --engine ray")
-    if dry_run:
+    if len(configs) > 1 or dry_run:
         for each in configs:
             say(_plan(each, workers or _cores()))
+        say(f"all of it: {_duration(configs, workers or _cores())}")
+    if dry_run:
         return
     failed = False
     with _engine(engine, workers, address) as found:
         for each in configs:
             failed |= _run(each, folder, found, retry_failed=retry_failed)
-    say(f"see cranium results {folder}, or make a page: cranium report {folder}")
+    where = shlex.quote(str(folder))
+    say(f"see cranium results {where}, or make a page: cranium report {where}")
     if failed:
         raise typer.Exit(FAILED)
 
@@ -92,9 +99,9 @@ def _configs(
     *,
     quick: bool,
     trials: int | None,
-    protocol: Literal["fair", "paper"],
+    protocol: Literal["fair", "paper"] | None,
 ) -> list[Any]:
-    from cranium.experiments import LetterConfig, config_of, known, load_configs
+    from cranium.experiments import LetterConfig, load_configs
 
     if trials is not None:
         check_count("trials", trials)
@@ -103,22 +110,37 @@ def _configs(
             raise InvalidArgumentError("give names or --config, one of them")
         found = load_configs(path)
     else:
-        wanted = names or []
-        if not wanted:
-            raise InvalidArgumentError(
-                "no experiment is named", fix=f"name one of {', '.join(known())}, or all"
-            )
-        if "all" in wanted:
-            wanted = list(known())
-        for name in wanted:
-            if name not in known():
-                raise UnknownNameError.of("experiment", name, [*known(), "all"])
-        found = [config_of(name, {}) for name in dict.fromkeys(wanted)]
-    if protocol == "paper":
-        found = [replace(c, protocol="paper") if isinstance(c, LetterConfig) else c for c in found]
+        found = _named(names or [])
+    letters = [each for each in found if isinstance(each, LetterConfig)]
+    if protocol is not None and not letters:
+        raise InvalidArgumentError("only the letter experiment has protocols")
+    if protocol is not None:
+        others = [each for each in found if each not in letters]
+        found = [replace(letters[0], protocol=protocol), *others]
     if quick:
         found = [each.quick() for each in found]
     return found if trials is None else [replace(each, trials=trials) for each in found]
+
+
+def _named(names: list[str]) -> list[Any]:
+    """The experiments of these names; all of them have both protocols of the letter experiment."""
+    from cranium.experiments import LetterConfig, config_of, known
+
+    if not names:
+        raise InvalidArgumentError(
+            "no experiment is named", fix=f"name one of {', '.join(known())}, or all"
+        )
+    for name in names:
+        if name not in known() and name != "all":
+            raise UnknownNameError.of("experiment", name, [*known(), "all"])
+    if "all" not in names:
+        return [config_of(name, {}) for name in dict.fromkeys(names)]
+    first, *others = known()
+    return [
+        config_of(first, {}),
+        LetterConfig(protocol="paper"),
+        *(config_of(n, {}) for n in others),
+    ]
 
 
 def _cores() -> int:
@@ -127,10 +149,18 @@ def _cores() -> int:
     return LocalEngine().workers
 
 
+def _duration(configs: list[Any], workers: int) -> str:
+    """About how long they take, from what they took where this was written."""
+    seconds = sum(config.cpu_seconds() for config in configs) / min(workers, _cores())
+    for size, unit in ((5_400, 3_600), (90, 60)):
+        if seconds > size:
+            return f"about {seconds / unit:,.0f} {'hours' if unit == 3_600 else 'minutes'}"
+    return f"about {seconds:.0f} seconds"
+
+
 def _plan(config: Any, workers: int) -> str:
-    seconds = config.cpu_seconds() / workers
-    told = f"{seconds / 60:.0f} minutes" if seconds > 90 else f"{seconds:.0f} seconds"
-    return f"{config.folder}: {config.trials} trials a method, about {told} with {workers} at once"
+    told = _duration([config], workers)
+    return f"{config.folder}: {config.trials} trials a method, {told} with {workers} at once"
 
 
 @contextmanager
@@ -153,22 +183,55 @@ def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:
 
     say(_plan(config, engine.workers))
     place = folder / config.folder
-    outcome = run(
-        config, place, engine, retry_failed=retry_failed, watcher=ProgressWatcher(config.heading)
-    )
-    there = len(outcome.jobs) - outcome.ran
+    if _was_other(config, place):
+        say(f"  {place} held it with other settings: its records stay, its figures are made anew")
+    watcher = ProgressWatcher(config.heading)
+    with damage_told():
+        outcome = run(config, place, engine, retry_failed=retry_failed, watcher=watcher)
     say(
-        f"  {outcome.ran:,} trials in {outcome.seconds:.0f} s, {max(there, 0):,} were there already"
+        f"  {outcome.ran:,} trials in {outcome.seconds:.0f} s, {outcome.there:,} were there already"
     )
-    for job, record in outcome.failed:
+    for job, record in outcome.failed[:SHOWN]:
         last = (record.error or "").strip().splitlines()[-1:]
         say(f"  failed: {job.trial.method}, {job.trial.case}, seed {job.seed}: {''.join(last)}")
+    if len(outcome.failed) > SHOWN:
+        say(f"  and {len(outcome.failed) - SHOWN:,} more failed; their tracebacks are in {place}")
     if outcome.interrupted:
         say(f"interrupted; the same command goes on: what is done is in {place}")
         raise typer.Exit(INTERRUPTED)
     for path in draw_study(read_study(place)):
-        say(f"  wrote {path} (and .png, .md)")
+        more = ".png, .md" if path.with_suffix(".md").exists() else ".png"
+        say(f"  wrote {path} (and {more})")
+    if config.folder == "letter-paper":
+        say("  its flaws are stated in the caption: see the .md file, or the report")
     return bool(outcome.failed)
+
+
+def _was_other(config: Any, place: Path) -> bool:
+    """Whether a folder holds the experiment with other settings than these."""
+    from cranium.experiments.configs import config_data
+    from cranium.experiments.runner import CONFIG
+
+    try:
+        told = json.loads((place / CONFIG).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return bool(told != json.loads(json.dumps(config_data(config))))
+
+
+@contextmanager
+def damage_told() -> Iterator[None]:
+    """Say of damaged records what they say of themselves, once each."""
+    from cranium.experiments import DamagedRecordWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", DamagedRecordWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(each.message) for each in caught):
+                say(f"  {text}")
 
 
 def results(
@@ -190,7 +253,8 @@ def results(
     from cranium.experiments.totals import totals
 
     with errors_as_json(as_json):
-        studies = [read_study(path) for path in find_studies(folder)]
+        with damage_told():
+            studies = [read_study(path) for path in find_studies(folder)]
         for path, ending in ((csv, ".csv"), (parquet, ".parquet")):
             if path is not None and path.suffix != ending:
                 raise InvalidArgumentError(f"the file ends in {ending}, not {path.name!r}")
@@ -198,7 +262,11 @@ def results(
                 export(studies, path)
     if as_json:
         told = {
-            study.config.folder: [summary_data(g) for g in (*study.groups, *totals(study))]
+            study.folder.name: {
+                "missing": study.missing,
+                "failed": len(study.failed),
+                "groups": [summary_data(group) for group in (*study.groups, *totals(study))],
+            }
             for study in studies
         }
         typer.echo(json.dumps(told, indent=2))
@@ -214,27 +282,30 @@ def _table(study: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from cranium.experiments.reading import interval, number
     from cranium.experiments.totals import totals
 
     table = Table(
         title=Text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
     )
-    for name in ("method", "case", "solved", "IQM", "95 %", "median", "mean", "deviation"):
+    sizes = study.config.name == "complexity"
+    numbers = ("states", "transitions") if sizes else NUMBERS
+    for name in ("method", "case", *numbers):
         table.add_column(name, justify="left" if name in ("method", "case") else "right")
     for group in (*study.groups, *totals(study)):
         s = group.summary
-        interval = "" if s.low is None else f"{s.low:,.0f} to {_number(s.high, '∞')}"
-        solved = f"{s.solved} of {s.run}" + (f", {group.failed} failed" if group.failed else "")
-        numbers = (_number(s.iqm), interval, _number(s.median), _number(s.mean))
-        cells = (group.method, group.case, solved, *numbers, _number(s.deviation))
-        table.add_row(*(Text(cell) for cell in cells))
+        if sizes:
+            found: dict[str, Any] = next((r.result for r in group.records if r.done), {})
+            cells = [number(found.get(name)) for name in numbers]
+        else:
+            cells = [group.told, number(s.iqm), interval(s), number(s.median), number(s.mean)]
+            cells.append(number(s.deviation))
+        table.add_row(*(Text(cell) for cell in (group.method, group.case, *cells)))
     table_console().print(table)
     if study.missing:
-        say(f"{study.missing:,} trials are missing: cranium reproduce {study.config.name} goes on")
-
-
-def _number(value: float | None, none: str = "–") -> str:
-    return none if value is None else f"{value:,.0f}"
+        say(f"{study.missing:,} trials are missing; the command that began it goes on")
+    if study.failed:
+        say(f"{len(study.failed):,} trials failed, those for tuning among them; see --retry-failed")
 
 
 def report(
@@ -252,7 +323,9 @@ def report(
     from cranium.figures.page import write_report
 
     path = output or folder / "report.html"
-    write_report([read_study(each) for each in find_studies(folder)], path)
+    with damage_told():
+        studies = [read_study(each) for each in find_studies(folder)]
+    write_report(studies, path)
     say(f"wrote {path}")
 
 

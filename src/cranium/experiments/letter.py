@@ -27,7 +27,7 @@ METHODS: dict[str, Method] = {
     "QL": ("ql", {}, "ql"),
     "CQL": ("cql", {"configurations": "seen"}, "cql"),
     "CQL all": ("cql", {"configurations": "reachable"}, "cql"),
-    "CQL all+RS": ("cql", {"configurations": "reachable", "shaping": True}, "cql"),
+    "CQL all+RS": ("cql", {"configurations": "reachable", "shaping": True}, "cql+rs"),
     "CRM": ("crm", {}, "crm"),
     "CRM+RS": ("crm", {"shaping": True}, "crm+rs"),
     "HRM": ("hrm", {}, "hrm"),
@@ -88,8 +88,8 @@ class LetterConfig(ExperimentConfig):
                 f"the paper has no {', '.join(self.methods)}",
                 fix=f"it has {', '.join(IN_THE_PAPER)}",
             )
-        if not self.times or len(set(self.times)) < len(self.times):
-            raise InvalidArgumentError(f"times are different numbers, not {self.times}")
+        if not self.times or list(self.times) != sorted(set(self.times)):
+            raise InvalidArgumentError(f"times are numbers that grow, not {self.times}")
         for value in self.times:
             check_count("N", value)
             if value > 20:
@@ -101,6 +101,12 @@ class LetterConfig(ExperimentConfig):
     def folder(self) -> str:
         """The protocols do not share one."""
         return self.name if self.protocol == "fair" else f"{self.name}-paper"
+
+    @property
+    def whole(self) -> bool:
+        """Whether the times are all of a range: then one machine can be compared with many."""
+        low, high = min(self.times), max(self.times)
+        return 1 < len(self.times) == high - low + 1
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -124,7 +130,7 @@ class LetterConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds, two values of N."""
-        return replace(self, trials=3, times=(1, 3), tuning_trials=1)
+        return replace(self, trials=min(self.trials, 3), times=self.times[:2], tuning_trials=1)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""
@@ -132,7 +138,7 @@ class LetterConfig(ExperimentConfig):
             each = {1: 0.15, 2: 0.2, 3: 0.3, 4: 2.5, 5: 3.0}
             return self.trials * len(self.compared) * sum(each[value] for value in self.times)
         each_n: float = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
-        runs = self.trials + 8 * self.tuning_trials
+        runs = self.trials + 12 * self.tuning_trials
         return 10 + runs * len(self.compared) * (each_n + 0.002 * max(self.times) ** 2)
 
     def jobs(self, store: Store) -> list[Job]:
@@ -154,7 +160,7 @@ class LetterConfig(ExperimentConfig):
         for method in self.compared:
             for value in self.times:
                 yield self._fair(method, f"N = {value}", value, value)
-            if method not in REWARD_MACHINES and len(self.times) > 1:
+            if method not in REWARD_MACHINES and self.whole:
                 span = [min(self.times), max(self.times)]
                 yield self._fair(method, together(self.times), span, max(self.times))
 

@@ -59,11 +59,12 @@ class OfficeConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds, two items of mail."""
-        return replace(self, trials=3, mail=2, tuning_trials=1, budget=100_000)
+        few, budget = min(self.trials, 3), min(self.budget, 100_000)
+        return replace(self, trials=few, mail=min(self.mail, 2), tuning_trials=1, budget=budget)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""
-        runs = self.trials + 8 * self.tuning_trials
+        runs = self.trials + 12 * self.tuning_trials
         return 10 + 0.4e-6 * runs * len(self.methods) * self.budget * self.mail
 
     def jobs(self, store: Store) -> list[Job]:

@@ -18,7 +18,12 @@ from cranium.experiments.records import Record, Store
 from cranium.experiments.runner import CONFIG
 from cranium.experiments.statistics import Summary, summarise
 
-__all__ = ["Group", "Study", "export", "find_studies", "read_study"]
+__all__ = ["Group", "Study", "export", "find_studies", "read_study", "rows", "summary_data"]
+
+COLUMNS = (
+    *("experiment", "method", "case", "seed", "status", "value", "measure"),
+    *("wall", "cpu", "key", "settings"),
+)
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Group:
         records: Those that are there, by their seeds.
         values: What is summarised of each: None if it was not solved.
         wanted: How many there should be.
+        parts: If the values are sums over several machines: those of each machine.
     """
 
     method: str
@@ -40,6 +46,7 @@ class Group:
     records: tuple[Record, ...]
     values: tuple[float | None, ...]
     wanted: int
+    parts: tuple[tuple[float | None, ...], ...] = ()
 
     @property
     def failed(self) -> int:
@@ -49,7 +56,16 @@ class Group:
     @cached_property
     def summary(self) -> Summary:
         """Of the trials that did not fail."""
-        return summarise(self.values)
+        return summarise(self.values, self.parts)
+
+    @property
+    def told(self) -> str:
+        """How many were solved, and what became of the others."""
+        text = f"{self.summary.solved} of {self.summary.run}"
+        if self.failed:
+            text += f", {self.failed} failed"
+        lacking = self.wanted - self.summary.run - (0 if self.parts else self.failed)
+        return f"{text}, {lacking} missing" if lacking > 0 and not self.failed else text
 
 
 @dataclass(frozen=True)
@@ -62,6 +78,7 @@ class Study:
         groups: The trials of the figure, by method and case.
         tuning: How many trials were run to choose settings.
         missing: How many trials are still to be run.
+        failed: The records of trials that ended with an error, those for tuning among them.
     """
 
     config: ExperimentConfig
@@ -69,6 +86,7 @@ class Study:
     groups: tuple[Group, ...]
     tuning: int
     missing: int
+    failed: tuple[Record, ...] = ()
 
     def group(self, method: str, case: str) -> Group | None:
         """The trials of a method on a case."""
@@ -79,11 +97,6 @@ class Study:
     def methods(self) -> list[str]:
         """In the order in which they are run."""
         return list(dict.fromkeys(group.method for group in self.groups))
-
-    @property
-    def failed(self) -> list[Record]:
-        """The records of trials that ended with an error."""
-        return [r for group in self.groups for r in group.records if not r.done]
 
 
 def find_studies(folder: Path) -> list[Path]:
@@ -143,14 +156,15 @@ def read_study(folder: Path) -> Study:
         groups.append(Group(method, case, data, records, values, len(wanted)))
     missing = sum(record is None for record in found.values())
     tuning = sum(r is not None and job.trial.stage == "tuning" for job, r in found.items())
-    return Study(config, folder, tuple(groups), tuning, missing)
+    failed = tuple(r for r in found.values() if r is not None and not r.done)
+    return Study(config, folder, tuple(groups), tuning, missing, failed)
 
 
 def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
     """One for each trial: what is exported."""
     return [
         {
-            "experiment": study.config.name,
+            "experiment": study.folder.name,
             "method": group.method,
             "case": group.case,
             "seed": record.seed,
@@ -175,7 +189,7 @@ def export(studies: Sequence[Study], path: Path) -> None:
         write_bytes(path, _as_parquet(found))
         return
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(found[0]) if found else ["experiment"])
+    writer = csv.DictWriter(stream, COLUMNS)
     writer.writeheader()
     writer.writerows(found)
     write_bytes(path, stream.getvalue().encode())
@@ -197,4 +211,25 @@ def _as_parquet(found: list[dict[str, Any]]) -> bytes:
 
 def summary_data(group: Group) -> dict[str, Any]:
     """A group's summary as plain data."""
-    return {"method": group.method, "case": group.case, **asdict(group.summary)}
+    counts = {"wanted": group.wanted, "failed": group.failed}
+    return {"method": group.method, "case": group.case, **counts, **asdict(group.summary)}
+
+
+def number(value: float | None, none: str = "–") -> str:
+    """A number as tables show it.
+
+    Example:
+        >>> number(12345.6), number(None)
+        ('12,346', '–')
+    """
+    return none if value is None else f"{value:,.0f}"
+
+
+def interval(summary: Summary) -> str:
+    """An interval as tables show it.
+
+    Example:
+        >>> interval(summarise([1, 2, 3, None]))
+        '1 to ∞'
+    """
+    return "–" if summary.low is None else f"{number(summary.low)} to {number(summary.high, '∞')}"

@@ -87,7 +87,7 @@ class RewardMachinesConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds."""
-        return replace(self, trials=3)
+        return replace(self, trials=min(self.trials, 3))
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

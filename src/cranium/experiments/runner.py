@@ -39,6 +39,7 @@ class Outcome:
 
     Attributes:
         jobs: All that the experiment consists of.
+        there: How many results were there before.
         ran: How many were run now.
         failed: Those that failed, now or before.
         interrupted: Whether Ctrl-C ended it.
@@ -46,6 +47,7 @@ class Outcome:
     """
 
     jobs: list[Job]
+    there: int = 0
     ran: int = 0
     failed: list[tuple[Job, Record]] = field(default_factory=list)
     interrupted: bool = False
@@ -97,8 +99,12 @@ def run(
                 if record is None or (retry_failed and not record.done and job.name not in tried)
             ]
             if not missing:
+                outcome.there = len(outcome.jobs) - outcome.ran
                 break
-            watcher.begin(missing, len(outcome.jobs) - len(missing))
+            there = len(outcome.jobs) - len(missing)
+            outcome.there = there - outcome.ran
+            missing.sort(key=lambda job: job.seed)  # all methods come along together
+            watcher.begin(missing, there)
             with closing(engine.run(missing)) as results:
                 for job, record in results:
                     store.save(job, record)

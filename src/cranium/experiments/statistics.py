@@ -56,8 +56,15 @@ class Summary:
     high: float | None
 
 
-def summarise(values: Sequence[float | None], *, seed: int = 0) -> Summary:
+def summarise(
+    values: Sequence[float | None],
+    parts: Sequence[Sequence[float | None]] = (),
+    *,
+    seed: int = 0,
+) -> Summary:
     """Summarise trials; None is one that was not solved.
+
+    If the values are sums, ``parts`` are what was added up: each is drawn from by itself.
 
     Example:
         >>> summarise([1.0, 2.0, 3.0, 4.0]).iqm
@@ -67,11 +74,14 @@ def summarise(values: Sequence[float | None], *, seed: int = 0) -> Summary:
     """
     if not values:
         return Summary(0, 0, None, None, None, None, None, None)
-    filled = np.array([np.inf if value is None else value for value in values], float)
+    filled = _filled(values)
     solved = int(np.isfinite(filled).sum())
     whole = solved == len(filled)
     several = len(filled) > 1  # one says nothing of how they differ
-    low, high = bootstrap_interval([filled], seed=seed) if several else (np.inf, np.inf)
+    low = high = np.inf
+    if several:
+        strata = [_filled(part) for part in parts] or [filled]
+        low, high = bootstrap_interval(strata, added=bool(parts), seed=seed)
     return Summary(
         run=len(filled),
         solved=solved,
@@ -103,12 +113,13 @@ def _trimmed(values: Floats) -> Floats:
 
 
 def bootstrap_interval(
-    strata: Sequence[Floats], *, resamples: int = RESAMPLES, seed: int = 0
+    strata: Sequence[Floats], *, added: bool = False, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[float, float]:
     """The 95 % interval of the interquartile mean over all strata, by the percentile bootstrap.
 
     Each stratum (the trials of one task, say) is drawn from by itself, so that every resample has
-    as many trials of each as there were.
+    as many trials of each as there were. If they are ``added``, it is the interval of the
+    interquartile mean of their sums.
 
     Example:
         >>> low, high = bootstrap_interval([np.arange(100.0)])
@@ -122,7 +133,11 @@ def bootstrap_interval(
         np.asarray(values, float)[rng.integers(len(values), size=(resamples, len(values)))]
         for values in strata
     ]
-    together = np.concatenate(drawn, axis=1)
+    if added:
+        size = min(part.shape[1] for part in drawn)
+        together = np.sum([part[:, :size] for part in drawn], axis=0)
+    else:
+        together = np.concatenate(drawn, axis=1)
     # What was not solved took at least as long as the longest that was, and any time at most: the
     # interval is to hold whatever it was. Not interpolated: between a number and infinity there is
     # nothing.
@@ -131,6 +146,10 @@ def bootstrap_interval(
     low = np.quantile(_trimmed(least), TAILS[0], method="inverted_cdf")
     high = np.quantile(_trimmed(together), TAILS[1], method="inverted_cdf")
     return float(low), float(high)
+
+
+def _filled(values: Sequence[float | None]) -> Floats:
+    return np.array([np.inf if value is None else value for value in values], float)
 
 
 def _median(values: Floats) -> float:

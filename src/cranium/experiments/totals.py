@@ -30,7 +30,7 @@ def totals(study: Study) -> list[Group]:
         [('all N, one machine', (60.0,)), ('all N, a machine for each', (140.0,))]
     """
     config = study.config
-    if not isinstance(config, LetterConfig) or len(config.times) < 2:
+    if not isinstance(config, LetterConfig) or not config.whole:
         return []
     found = []
     for method in study.methods:
@@ -53,6 +53,10 @@ def _sum(groups: list[Group]) -> Group:
     seeds = [seed for seed in by_seed[0] if all(seed in values for values in by_seed)]
     values = []
     for seed in seeds:
-        parts = [values_of[seed] for values_of in by_seed]
-        values.append(None if None in parts else float(sum(part or 0 for part in parts)))
-    return replace(groups[0], case=SUM, config={}, values=tuple(values))
+        each = [values_of[seed] for values_of in by_seed]
+        values.append(None if None in each else float(sum(part or 0 for part in each)))
+    records = tuple(record for group in groups for record in group.records)
+    parts = tuple(group.values for group in groups)
+    return replace(
+        groups[0], case=SUM, config={}, records=records, values=tuple(values), parts=parts
+    )

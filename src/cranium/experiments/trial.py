@@ -15,6 +15,10 @@ from typing import Any, Literal, NamedTuple
 __all__ = ["ComplexityTrial", "Job", "TrainingTrial", "Trial"]
 
 
+REVISION = 2
+"""Goes up when the same config comes to mean something else: older records are then not used."""
+
+
 @dataclass(frozen=True, eq=False)
 class Trial:
     """What a trial does, but for its seed.
@@ -27,7 +31,7 @@ class Trial:
 
     Example:
         >>> ComplexityTrial("complexity", "CRA", "N = 1", machine="anbcdn").key
-        'ecf4480b1034697c'
+        '3ffffda7bd637743'
     """
 
     experiment: str
@@ -44,7 +48,7 @@ class Trial:
     @property
     def data(self) -> dict[str, Any]:
         """The config as plain data."""
-        return {"kind": type(self).__name__, **asdict(self)}
+        return {"kind": type(self).__name__, "revision": REVISION, **asdict(self)}
 
     @cached_property
     def key(self) -> str:

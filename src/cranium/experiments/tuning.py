@@ -5,6 +5,7 @@ The best is the one that solved most of them, and of several the one with the le
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,21 +20,31 @@ __all__ = ["GRIDS", "TUNING_SEED", "grid", "tune"]
 TUNING_SEED = 1_000_000
 """Tuning has seeds of its own, from here on: what was chosen is tried on fresh ones."""
 
-_RATES = {"learning_rate": (0.25, 0.5, 0.75, 1.0), "exploration": (0.02, 0.1)}
+_PLAIN: dict[str, Sequence[Any]] = {
+    "learning_rate": (0.5, 0.75, 1.0),
+    "exploration": (0.02, 0.1),
+    "initial_value": (0.5, 1.0),
+}
+_FEW: dict[str, Sequence[Any]] = {"learning_rate": (0.5, 1.0), "exploration": (0.02, 0.1)}
 GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
-    "ql": _RATES,
-    "cql": _RATES,
-    "crm": _RATES,
-    "hrm": _RATES,
-    # Both variants of shaping, so that no more settings are tried.
+    "ql": _PLAIN,
+    "cql": _PLAIN,
+    "crm": _PLAIN,
+    "hrm": _PLAIN,
+    # With shaping the potential matters as much as initial values do without.
+    "cql+rs": {**_FEW, "shaping_discount": (0.9, 0.95, 0.97)},
     "crm+rs": {
-        "learning_rate": (0.5, 1.0),
-        "exploration": (0.02, 0.1),
-        "shaping": (True, "published"),
+        **_FEW,
+        "": (
+            {"shaping": True, "shaping_discount": 0.9},
+            {"shaping": True, "shaping_discount": 0.97},
+            {"shaping": "published", "shaping_discount": 0.9, "initial_value": 2.0},
+        ),
     },
     "planner": {},
 }
-"""What is tried: eight settings for each, but for the planner, which has nothing to tune."""
+"""What is tried: twelve settings for each, but for the planner, which has nothing to tune. Where
+several settings belong together, they stand in a dictionary."""
 
 
 def grid(name: str) -> list[dict[str, Any]]:
@@ -41,10 +52,15 @@ def grid(name: str) -> list[dict[str, Any]]:
 
     Example:
         >>> len(grid("cql")), len(grid("crm+rs")), grid("planner")
-        (8, 8, [{}])
+        (12, 12, [{}])
     """
     axes = GRIDS[name]
-    return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    found = []
+    for values in product(*axes.values()):
+        setting = dict(zip(axes, values, strict=True))
+        several = setting.pop("", {})
+        found.append({**setting, **several})
+    return found
 
 
 def tune(
@@ -72,7 +88,12 @@ def tune(
 
 
 def _rank(records: Sequence[Record | None], budget: int) -> tuple[float, float, float]:
-    """The less, the better: trials that were not solved, then the median, then the mean."""
+    """The less, the better: trials that were not solved, then the median, then the mean.
+
+    Of a setting with a trial that failed nothing is known, so it comes last.
+    """
+    if any(record is not None and not record.done for record in records):
+        return math.inf, math.inf, math.inf
     found = [record.result.get("samples") for record in records if record is not None]
     solved = [samples for samples in found if samples is not None]
     filled = [budget if samples is None else samples for samples in found]

@@ -32,12 +32,17 @@ def draw(study: Study) -> dict[str, Any]:
 def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: str) -> None:
     values = range(1, config.most + 1)
     groups = {value: study.group("RM", f"{value} {unit}") for value in values}
-    found = [(v, _measured(g.records, what)) for v, g in groups.items() if g and g.records]
+    found = [
+        (v, _measured(g.records, what))
+        for v, g in groups.items()
+        if g and any(r.done for r in g.records)
+    ]
     if found:
         x, y = zip(*found, strict=True)
-        axes.plot(x, y, color=colour("RM"), label="reward machine (RM)")
+        look = {"color": colour("RM"), "marker": "." if len(x) < 15 else ""}
+        axes.plot(x, y, label="reward machine (RM)", **look)
     automaton = study.group("CRA", f"any {unit}")
-    if automaton is not None and automaton.records:
+    if automaton is not None and any(record.done for record in automaton.records):
         height = _measured(automaton.records, what)
         axes.plot(
             [1, config.most], [height, height], "--", color=colour("CRA"), label="automaton (CRA)"
@@ -51,9 +56,10 @@ def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: s
 
 def _measured(records: Any, what: str) -> float:
     """Sizes are the same for all seeds; of times the least one is not disturbed."""
+    done = [record for record in records if record.done]
     if what == "time":
-        return 1_000 * min(float(record.cpu) for record in records)
-    return float(records[0].result[what])
+        return 1_000 * min(float(record.cpu) for record in done)
+    return float(done[0].result[what])
 
 
 def caption(study: Study) -> str:

@@ -52,7 +52,7 @@ def caption(study: Study) -> str:
         "**Learning curves for mail and coffee in the office** (Appendix E), with 1 to "
         f"{config.mail} items of mail, drawn anew in every episode. {config.trials} seeds (the"
         " paper has 5): interquartile means of the success of the greedy policy over all "
-        "amounts of mail, and the middle half of the seeds. Every method had eight settings "
+        "amounts of mail, and the middle half of the seeds. Every method had twelve settings "
         f"to choose from, each tried on {config.tuning_trials} other seeds; the planner has "
         f"nothing to tune. CRM learns on the machine unrolled for {config.mail} items. Samples"
         " are on a logarithmic scale; the planner’s curve ends after 10,000."

@@ -6,6 +6,7 @@ import base64
 import html
 import json
 import re
+import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 from cranium.automata.files import write_bytes
 from cranium.experiments.configs import config_data
-from cranium.experiments.reading import Group, Study
+from cranium.experiments.reading import Group, Study, interval, number
 from cranium.experiments.totals import totals
 from cranium.figures.studies import draw_study
 
@@ -28,8 +29,8 @@ h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { margin: 3rem 0 .6rem; font-siz
 h3 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
 nav a { margin-right: 1rem; } a { color: #00558c; }
 figure { margin: 1rem 0; } img { display: block; width: 100%; height: auto; }
-figure.machine { overflow: auto; max-height: 40rem; border: 1px solid #ddd; }
-figure.machine img { width: auto; max-width: none; }
+.plot { overflow-x: auto; } .plot img { min-width: 36rem; }
+figure.machine { border: 1px solid #ddd; padding: .5rem; }
 figcaption, .small { font-size: .9rem; color: #444; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .25rem .7rem; text-align: right; white-space: nowrap;
@@ -97,11 +98,13 @@ def _figures(study: Study) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         for path in draw_study(study, Path(folder)):
             code = base64.b64encode(path.read_bytes()).decode()
-            image = f'<img alt="{_(path.stem)}" src="data:image/svg+xml;base64,{code}">'
             text = path.with_suffix(".md")
+            told = text.read_text(encoding="utf-8") if text.exists() else path.stem
+            alt = _(told.split("**")[1] if "**" in told else _machine_title(path.stem))
+            image = f'<img alt="{alt}" src="data:image/svg+xml;base64,{code}">'
             if text.exists():
-                caption = f"<figcaption>{_marked(text.read_text())}</figcaption>"
-                parts.append(f"<figure>{image}{caption}</figure>")
+                caption = f"<figcaption>{_marked(told)}</figcaption>"
+                parts.append(f'<figure><div class="plot">{image}</div>{caption}</figure>')
             else:
                 parts.append(f"<h3>{_(_machine_title(path.stem))}</h3>")
                 parts.append(f'<figure class="machine">{image}</figure>')
@@ -122,14 +125,8 @@ def _marked(text: str) -> str:
 
 def _row(group: Group) -> tuple[str, ...]:
     s = group.summary
-    solved = f"{s.solved} of {s.run}" + (f", {group.failed} failed" if group.failed else "")
-    interval = "–" if s.low is None else f"{_number(s.low)} to {_number(s.high, '∞')}"
-    numbers = (_number(s.iqm), interval, _number(s.median), _number(s.mean), _number(s.deviation))
-    return group.method, group.case, solved, *numbers
-
-
-def _number(value: float | None, none: str = "–") -> str:
-    return none if value is None else f"{value:,.0f}"
+    numbers = (number(s.iqm), interval(s), number(s.median), number(s.mean), number(s.deviation))
+    return group.method, group.case, group.told, *numbers
 
 
 def _settings(group: Group) -> str:
@@ -163,12 +160,17 @@ def _how(study: Study) -> str:
     told = f"{len(records):,} trials in the figure, {study.tuning:,} more to choose settings"
     made = ""
     if records:
-        versions = ", ".join(f"{key} {value}" for key, value in records[0].versions.items())
+        names = dict.fromkeys(key for record in records for key in record.versions)
+        found = {
+            key: sorted({record.versions.get(key, "?") for record in records}) for key in names
+        }
+        versions = ", ".join(f"{key} {' and '.join(values)}" for key, values in found.items())
         made = f"<p class='small'>{_(told)}; {cpu:,.0f} s of CPU time for those in the figure. "
         made += f"Made with {_(versions)} on {_(records[0].platform)}.</p>"
+    where = shlex.quote(str(study.folder.parent))
     return (
         f"<h3>How to run it again</h3>{made}<pre># experiments.toml\n[{_(name)}]\n{_(toml)}</pre>"
-        "<pre>cranium reproduce --config experiments.toml</pre>"
+        f"<pre>cranium reproduce --config experiments.toml --dir {_(where)}</pre>"
     )
 
 

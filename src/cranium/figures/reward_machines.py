@@ -33,8 +33,8 @@ def draw(study: Study) -> dict[str, Any]:
 def _curve(axes: Any, study: Study, method: str, case: str) -> None:
     group = study.group(method, case)
     curves = [] if group is None else [r.result["rates"] for r in group.records if r.done]
-    if curves:
-        length = min(len(curve) for curve in curves)
+    length = min((len(curve) for curve in curves), default=0)
+    if length:
         found = np.array([curve[:length] for curve in curves])
         low, middle, high = np.quantile(found[:, :, 1], [0.25, 0.5, 0.75], axis=0)
         x = found[0, :, 0] / 1_000
@@ -56,13 +56,16 @@ def caption(study: Study) -> str:
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
     return (
-        "**Reward-machine baselines in Toro Icarte’s office**, by their protocol: the reward "
-        "per step of training episodes (with exploration 0.1), averaged over the last 100 "
-        "episodes (400 with four tasks), as a share of that of the optimal policy with the "
-        f"same exploration. {config.trials} seeds: medians and the middle half. Learning rate "
-        "0.5, discount 0.9, initial values 2, shaping Φ = −V. Markers with a black edge are "
-        "the published medians of the samples at which 0.9 (dotted) is reached. On the map "
-        "that the public code describes the shortest ways are 15, 29, 29 and 30 steps; the "
-        "published logs contain episodes of 11 and 23 steps, so that those runs were made on "
-        "a map with shorter ways, and our absolute numbers are greater."
+        "**Reward-machine baselines in Toro Icarte’s office**, by their protocol, but "
+        "that the task of an episode is drawn by lot where they take turns: the reward "
+        "per step of training episodes (with exploration 0.1), averaged over the last 100"
+        " episodes (400 with four tasks), as a share of that of the optimal policy with "
+        f"the same exploration. {config.trials} seeds: medians and the middle half. "
+        "Learning rate 0.5, discount 0.9, initial values 2, shaping Φ = −V. Markers with "
+        "a black edge are the published medians of the samples at which 0.9 (dotted) is "
+        "reached. On the map that the public code describes the shortest ways are 15, 29,"
+        " 29 and 30 steps; the published logs contain episodes of 11 and 23 steps, so "
+        "that those runs were made on a map with shorter ways: our absolute numbers are "
+        "greater, and HRM, whose options take the nearest way, stays at 0.70 of the "
+        "optimum with all four tasks, where 0.93 was published."
     )

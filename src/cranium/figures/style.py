@@ -29,6 +29,8 @@ _FIXED = {
     "RM": 1,
 }
 """A method has the same colour in every figure."""
+FEW = 150
+"""A logarithmic axis that spans less has too few powers of ten."""
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -61,14 +63,30 @@ def dashes(method: str) -> str:
     return "--" if method in ("CRM", "CRM+RS", "HRM") else "-"
 
 
+def _style() -> Any:
+    """Our settings, and nobody else's."""
+    from matplotlib import style
+
+    return style.context(SETTINGS, after_reset=True)
+
+
 @contextmanager
 def new_figure(width: float, height: float) -> Iterator[Any]:
     """A figure in this style; sizes are in inches."""
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(SETTINGS):
+    with _style():
         yield Figure(figsize=(width, height), layout="constrained")
+
+
+def _plain(value: float, _place: Any = None) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
+def _some(value: float, _place: Any = None) -> str:
+    """Between powers of ten only twice and five times one is written out."""
+    first = int(f"{value:e}"[0])
+    return _plain(value) if first in (2, 5) else ""
 
 
 def tidy(axes: Any) -> None:
@@ -78,10 +96,12 @@ def tidy(axes: Any) -> None:
     axes.set_axisbelow(True)
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "log":
-            axis.set_major_formatter(
-                FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
-            )
-            axis.set_minor_formatter(NullFormatter())
+            low, high = axis.get_view_interval()
+            if low == high:  # one point only
+                axis.set_view_interval(low / 2, 2 * high, ignore=True)
+            few = high / max(low, 1e-12) < FEW
+            axis.set_major_formatter(FuncFormatter(_plain))
+            axis.set_minor_formatter(FuncFormatter(_some) if few else NullFormatter())
 
 
 def legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
@@ -94,5 +114,6 @@ def save(figure: Any, path: Path) -> None:
     """Write a figure as SVG and as PNG; the same figure gives the same files."""
     for kind, extra in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
         stream = io.BytesIO()
-        figure.savefig(stream, format=kind, **extra)
+        with _style():  # much is decided only when it is drawn
+            figure.savefig(stream, format=kind, **extra)
         write_bytes(path.with_suffix(f".{kind}"), stream.getvalue())

@@ -1,0 +1,148 @@
+"""Figures of studies that are small, unfinished, failed or unsolved: none may mislead or crash."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from experiments.test_records import Here
+
+from cranium.errors import InvalidArgumentError
+from cranium.experiments import (
+    ComplexityConfig,
+    LetterConfig,
+    OfficeConfig,
+    RewardMachinesConfig,
+    run,
+)
+from cranium.experiments.reading import read_study, rows, summary_data
+from cranium.experiments.totals import ONE, SUM, totals
+from cranium.figures import letter
+from cranium.figures.page import write_report
+from cranium.figures.studies import draw_study
+
+SMALL = {
+    "one trial, one N, one method": LetterConfig(1, times=(2,), methods=("planner",)),
+    "nothing solved": LetterConfig(2, times=(1, 2), methods=("QL",), tuning_trials=1, budget=50),
+    "some solved": LetterConfig(
+        4, times=(1, 2), methods=("QL", "CRM"), tuning_trials=1, budget=3_000
+    ),
+    "times with gaps": LetterConfig(1, times=(1, 3), methods=("planner",)),
+    "the paper, without CQL": LetterConfig(1, protocol="paper", times=(1,), methods=("CRM",)),
+    "one size": ComplexityConfig(most=1),
+    "an office": OfficeConfig(1, mail=1, methods=("planner",), budget=200),
+    "no episode": RewardMachinesConfig(1, methods=("QL",), cases=("all four",), budget=40),
+}
+
+
+@pytest.mark.parametrize("config", SMALL.values(), ids=SMALL)
+def test_every_study_can_be_drawn_and_reported(config, tmp_path):
+    outcome = run(config, tmp_path, Here())
+    assert outcome.failed == []
+    study = read_study(tmp_path)
+    for path in draw_study(study):
+        assert path.stat().st_size > 1_000
+    write_report([study], tmp_path / "report.html")
+    assert config.heading.split("'")[0] in (tmp_path / "report.html").read_text()
+
+
+def test_an_unfinished_study_says_so(tmp_path):
+    class Half(Here):
+        def run(self, jobs):
+            yield from list(super().run(jobs))[: len(jobs) // 2]
+            raise KeyboardInterrupt
+
+    config = LetterConfig(4, times=(1,), methods=("planner",))
+    assert run(config, tmp_path, Half()).interrupted
+    study = read_study(tmp_path)
+    assert study.groups[0].told == "2 of 2, 2 missing"
+    write_report([study], tmp_path / "report.html")
+    assert "2 trials are still to be run" in (tmp_path / "report.html").read_text()
+
+
+def fail(tmp_path, method, case, seed=0):
+    """Turn the record of a trial into one of a failure."""
+    from cranium.experiments.records import Store
+    from cranium.experiments.trial import Job
+
+    config = read_study(tmp_path).config
+    store = Store(tmp_path)
+    for job in config.jobs(store):
+        trial = job.trial
+        if (trial.method, trial.case, trial.stage, job.seed) == (method, case, "final", seed):
+            record = store.find(job)
+            store.save(Job(trial, seed), replace(record, status="failed", result={}, error="oh"))
+
+
+def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
+    config = LetterConfig(3, times=(1, 2), methods=("planner",))
+    run(config, tmp_path, Here())
+    whole = {group.case: group for group in totals(read_study(tmp_path))}
+    each = [read_study(tmp_path).group("planner", f"N = {n}").values for n in (1, 2)]
+    assert whole[SUM].values == tuple(np.add(*each))
+    fail(tmp_path, "planner", "N = 2", seed=1)
+    study = read_study(tmp_path)
+    found = {group.case: group for group in totals(study)}
+    assert found[SUM].values == (whole[SUM].values[0], whole[SUM].values[2])
+    assert found[SUM].told == "2 of 2, 1 failed"
+    assert found[ONE].told == "3 of 3"
+    assert len(study.failed) == 1
+    assert summary_data(found[SUM])["failed"] == 1
+    assert [row["status"] for row in rows([study])].count("failed") == 1
+    draw_study(study)
+
+
+def test_a_failed_trial_does_not_stop_a_figure_of_sizes(tmp_path):
+    run(ComplexityConfig(most=2), tmp_path, Here())
+    for seed in range(3):
+        fail(tmp_path, "RM", "2 N", seed)
+    fail(tmp_path, "CRA", "any N")
+    assert draw_study(read_study(tmp_path))
+
+
+def test_the_matrix_of_the_paper_has_a_column_for_every_tested_n(tmp_path):
+    config = LetterConfig(1, protocol="paper", times=(1, 3), methods=("CQL",))
+    run(config, tmp_path, Here())
+    study = read_study(tmp_path)
+    figure = letter.draw(study)["letter-paper"]
+    (image,) = figure.axes[1].images
+    records = [study.group("CQL", f"N = {n}").records[0].result["elsewhere"] for n in (1, 3)]
+    assert list(records[0]) == ["A once", "A 2 times", "A 3 times"]
+    expected = [[success > 1 - 1e-9 for success in each.values()] for each in records]
+    assert image.get_array().tolist() == np.array(expected, float).tolist()
+    assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["1", "2", "3"]
+    assert "Its flaws" in letter.caption(study)
+
+
+def test_times_grow():
+    with pytest.raises(InvalidArgumentError, match="times are numbers that grow"):
+        LetterConfig(times=(2, 1))
+
+
+def test_what_was_not_solved_is_shown_as_such(tmp_path):
+    config = LetterConfig(6, times=(1,), methods=("CRM",), tuning_trials=2, budget=2_200)
+    run(config, tmp_path, Here())
+    study = read_study(tmp_path)
+    summary = study.group("CRM", "N = 1").summary
+    assert 0 < summary.solved < summary.run
+    axes = letter.draw(study)["letter"].axes[0]
+    assert f"{summary.solved}/6" in [text.get_text() for text in axes.texts]
+
+
+def test_the_same_study_gives_the_same_files(tmp_path):
+    run(LetterConfig(2, times=(1, 2), methods=("planner",)), tmp_path, Here())
+    (path,) = draw_study(read_study(tmp_path))
+    first = path.read_bytes(), path.with_suffix(".png").read_bytes()
+    with mpl.rc_context({"font.size": 30}):  # somebody's own settings change nothing
+        draw_study(read_study(tmp_path))
+    assert (path.read_bytes(), path.with_suffix(".png").read_bytes()) == first
+
+
+def test_a_folder_may_be_renamed_and_keeps_its_name_in_tables(tmp_path):
+    old = tmp_path / "letter-old"
+    run(LetterConfig(1, times=(1,), methods=("planner",)), old, Here())
+    assert json.loads((old / "experiment.json").read_text())["experiment"] == "letter"
+    assert rows([read_study(old)])[0]["experiment"] == "letter-old"
