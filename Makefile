@@ -50,7 +50,6 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 
 reproduction: $(VENV)/.core  ## the paper's experiments, and their figures for the documentation (15 minutes)
 	$(BIN)/cranium reproduce all
-	$(BIN)/cranium reproduce letter --protocol paper
 	$(BIN)/cranium report
 	for name in letter letter-paper complexity reward-machines; do cp results/$$name/$$name.svg docs/pictures/; done
 	cp results/office/office.svg docs/pictures/office-curves.svg

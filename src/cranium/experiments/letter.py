@@ -139,7 +139,7 @@ class LetterConfig(ExperimentConfig):
             return self.trials * len(self.compared) * sum(each[value] for value in self.times)
         each_n: float = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
         runs = self.trials + 12 * self.tuning_trials
-        return 10 + runs * len(self.compared) * (each_n + 0.002 * max(self.times) ** 2)
+        return 10 + runs * len(self.compared) * (each_n + 0.004 * max(self.times) ** 2)
 
     def jobs(self, store: Store) -> list[Job]:
         """Tuning first; then every method with the best of its settings."""
