@@ -20,7 +20,6 @@ from cranium.errors import InvalidArgumentError, UnknownNameError, check_count
 __all__ = ["register"]
 
 FAILED, SHOWN = 1, 10
-NUMBERS = ("solved", "IQM", "95 %", "median", "mean", "deviation")
 FOLDER = Path("results")
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Where cranium reproduce put them.")]
 
@@ -163,15 +162,10 @@ def _plan(config: Any, workers: int) -> str:
     return f"{config.folder}: {config.trials} trials a method, {told} with {workers} at once"
 
 
-@contextmanager
-def _engine(kind: str, workers: int | None, address: str | None) -> Iterator[Any]:
+def _engine(kind: str, workers: int | None, address: str | None) -> Any:
     from cranium.experiments import LocalEngine, RayEngine
 
-    if kind == "local":
-        yield LocalEngine(workers)
-        return
-    with RayEngine(address, workers) as engine:
-        yield engine
+    return LocalEngine(workers) if kind == "local" else RayEngine(address, workers)
 
 
 def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:
@@ -282,7 +276,7 @@ def _table(study: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from cranium.experiments.reading import interval, number
+    from cranium.experiments.reading import NUMBERS, cells, number
     from cranium.experiments.totals import totals
 
     table = Table(
@@ -293,14 +287,12 @@ def _table(study: Any) -> None:
     for name in ("method", "case", *numbers):
         table.add_column(name, justify="left" if name in ("method", "case") else "right")
     for group in (*study.groups, *totals(study)):
-        s = group.summary
         if sizes:
             found: dict[str, Any] = next((r.result for r in group.records if r.done), {})
-            cells = [number(found.get(name)) for name in numbers]
+            row = [number(found.get(name)) for name in numbers]
         else:
-            cells = [group.told, number(s.iqm), interval(s), number(s.median), number(s.mean)]
-            cells.append(number(s.deviation))
-        table.add_row(*(Text(cell) for cell in (group.method, group.case, *cells)))
+            row = cells(group)
+        table.add_row(*(Text(cell) for cell in (group.method, group.case, *row)))
     table_console().print(table)
     if study.missing:
         say(f"{study.missing:,} trials are missing; the command that began it goes on")

@@ -20,6 +20,8 @@ from cranium.experiments.statistics import Summary, summarise
 
 __all__ = ["Group", "Study", "export", "find_studies", "read_study", "rows", "summary_data"]
 
+NUMBERS = ("solved", "IQM", "95 % interval", "median", "mean", "deviation")
+"""What tables say of a group."""
 COLUMNS = (
     *("experiment", "method", "case", "seed", "status", "value", "measure"),
     *("wall", "cpu", "key", "settings"),
@@ -223,6 +225,13 @@ def number(value: float | None, none: str = "–") -> str:
         ('12,346', '–')
     """
     return none if value is None else f"{value:,.0f}"
+
+
+def cells(group: Group) -> list[str]:
+    """A group's ``NUMBERS`` as tables show them."""
+    s = group.summary
+    middle = [number(s.iqm), interval(s), number(s.median)]
+    return [group.told, *middle, number(s.mean), number(s.deviation)]
 
 
 def interval(summary: Summary) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from cranium.automata.files import write_bytes
 from cranium.errors import DrawingError
+from cranium.figures.style import COLOURS
 from cranium.learners import TrainingResult
 
 __all__ = ["draw_curves"]
 
 ENDINGS = (".png", ".svg", ".pdf")
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:

@@ -14,7 +14,7 @@ from typing import Any
 
 from cranium.automata.files import write_bytes
 from cranium.experiments.configs import config_data
-from cranium.experiments.reading import Group, Study, interval, number
+from cranium.experiments.reading import NUMBERS, Group, Study, cells
 from cranium.experiments.totals import totals
 from cranium.figures.studies import draw_study
 
@@ -39,7 +39,6 @@ th:nth-child(-n+2), td:nth-child(-n+2), .settings td, .settings th { text-align:
 pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; }
 .note { border-left: 4px solid #d55e00; padding: .3rem .8rem; background: #fdf3ec; }
 """
-COLUMNS = ("method", "case", "solved", "IQM", "95 % interval", "median", "mean", "deviation")
 
 
 def write_report(studies: Sequence[Study], path: Path) -> None:
@@ -83,7 +82,8 @@ def _section(study: Study) -> str:
     if config.name != "complexity":
         groups = (*study.groups, *totals(study))
         parts.append(f"<h3>In numbers: {_(config.measure)}</h3>")
-        parts.append(_table(COLUMNS, [_row(group) for group in groups]))
+        rows = [(group.method, group.case, *cells(group)) for group in groups]
+        parts.append(_table(("method", "case", *NUMBERS), rows))
         parts.append("<h3>Settings</h3>")
         rows = [(g.method, g.case, _settings(g)) for g in study.groups]
         parts.append(f'<div class="settings">{_table(("method", "case", "settings"), rows)}</div>')
@@ -96,7 +96,7 @@ def _figures(study: Study) -> list[str]:
     """The figures with their captions, drawn anew from the records."""
     parts = []
     with tempfile.TemporaryDirectory() as folder:
-        for path in draw_study(study, Path(folder)):
+        for path in draw_study(study, Path(folder), ["svg"]):
             code = base64.b64encode(path.read_bytes()).decode()
             text = path.with_suffix(".md")
             told = text.read_text(encoding="utf-8") if text.exists() else path.stem
@@ -121,12 +121,6 @@ def _marked(text: str) -> str:
     """The few marks that captions have: **bold** and *emphasis*."""
     found = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", _(text.strip(), quote=False))
     return re.sub(r"\*(.+?)\*", r"<em>\1</em>", found)
-
-
-def _row(group: Group) -> tuple[str, ...]:
-    s = group.summary
-    numbers = (number(s.iqm), interval(s), number(s.median), number(s.mean), number(s.deviation))
-    return group.method, group.case, group.told, *numbers
 
 
 def _settings(group: Group) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -28,10 +29,13 @@ _MODULES: dict[str, ModuleType] = {
 }
 
 
-def draw_study(study: Study, folder: Path | None = None) -> list[Path]:
+def draw_study(
+    study: Study, folder: Path | None = None, kinds: Sequence[str] = ("svg", "png")
+) -> list[Path]:
     """Draw the figures of an experiment, beside its records if no other place is named.
 
-    Each is an SVG and a PNG file; the caption is in a ``.md`` file of the same name.
+    Each is an SVG and a PNG file, or what is asked for; its caption is in a ``.md`` file of the
+    same name. Returned are the names that end in ``.svg``.
 
     Example:
         >>> import tempfile
@@ -45,13 +49,13 @@ def draw_study(study: Study, folder: Path | None = None) -> list[Path]:
     module, written = _MODULES[study.config.name], []
     for name, figure in module.draw(study).items():
         path = (folder or study.folder) / f"{name}.svg"
-        save(figure, path)
+        save(figure, path, kinds)
         write_bytes(path.with_suffix(".md"), (module.caption(study) + "\n").encode())
         written.append(path)
     for name, machine in machines(study).items():
         path = (folder or study.folder) / f"{name}.svg"
-        draw(machine, path)
-        draw(machine, path.with_suffix(".png"))
+        for kind in kinds:
+            draw(machine, path.with_suffix(f".{kind}"))
         written.append(path)
     return written
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -110,10 +110,11 @@ def legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)))
 
 
-def save(figure: Any, path: Path) -> None:
-    """Write a figure as SVG and as PNG; the same figure gives the same files."""
-    for kind, extra in (("svg", {"metadata": {"Date": None}}), ("png", {"dpi": 150})):
+def save(figure: Any, path: Path, kinds: Sequence[str]) -> None:
+    """Write a figure as SVG, PNG or both; the same figure gives the same files."""
+    more: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
+    for kind in kinds:
         stream = io.BytesIO()
         with _style():  # much is decided only when it is drawn
-            figure.savefig(stream, format=kind, **extra)
+            figure.savefig(stream, format=kind, **more[kind])
         write_bytes(path.with_suffix(f".{kind}"), stream.getvalue())
