@@ -154,7 +154,7 @@ class LocalEngine(_Closed):
         waiting = iter(jobs)
         running: dict[Future[Record], Job] = {}
         # The threads of a worker are counted when its libraries are loaded, so before it starts.
-        with _environment(dict.fromkeys(THREADS, "1")):
+        with _environment(dict.fromkeys(THREADS, "1")), _broken_pipes():
             pool = ProcessPoolExecutor(workers, context, _begin, begin)
             try:
                 _check(pool)
@@ -187,11 +187,18 @@ def _check(pool: ProcessPoolExecutor) -> None:
 def _stop(pool: ProcessPoolExecutor) -> None:
     """Stop the workers at once: what they are doing is lost, and nothing else."""
     processes = list((pool._processes or {}).values())
+    inner: Any = pool  # its parts have no public names
+    queue, manager = inner._call_queue, inner._executor_manager_thread
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
-        process.terminate()
+        process.kill()
     for process in processes:
         process.join()
+    # Before Python 3.12 a thread may wait for ever to hand a job to somebody who is gone.
+    with contextlib.suppress(OSError, AttributeError):
+        queue._reader.close()
+    if manager is not None:
+        manager.join(PATIENCE)
 
 
 def _begin(places: Any, parent: int) -> None:
@@ -208,6 +215,18 @@ def _follow(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
+
+
+@contextlib.contextmanager
+def _broken_pipes() -> Iterator[None]:
+    """Let a pipe to a process that is gone be an error, where a command lets it end the program."""
+    here = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGPIPE")
+    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN) if here else None
+    try:
+        yield
+    finally:
+        if here:
+            signal.signal(signal.SIGPIPE, before)
 
 
 @contextlib.contextmanager
