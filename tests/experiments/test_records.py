@@ -90,14 +90,13 @@ def test_a_record_can_be_read_without_the_code_that_made_it(store):
 def test_a_trial_without_a_record_has_none(store, job):
     assert store.find(job) is None
     assert list(store) == []
-    assert store.found([job]) == []
 
 
-def test_only_results_are_found_not_errors(store, job):
+def test_a_record_of_an_error_is_not_done(store, job):
     other = Job(job.trial, 4)
     store.save(job, carry_out(job))
     store.save(other, replace(carry_out(other), status="failed", result={}, error="Traceback"))
-    assert [seen for seen, _ in store.found([job, other])] == [job]
+    assert (store.find(job).done, store.find(other).done) == (True, False)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

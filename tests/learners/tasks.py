@@ -18,6 +18,22 @@ LABELS = all_labels(NAMES)
 GUARDS = [guard_for(frozenset([label]), NAMES) for label in LABELS]
 
 
+def paying_machine():
+    """Go to the goal; every step pays something odd, by a reward function."""
+    return cranium.loads(
+        """
+        propositions: [goal]
+        initial: u
+        terminal: [done]
+        accepting: [done]
+        transitions:
+          - {from: u, when: goal, to: done, reward: near}
+          - {from: u, when: "!goal", reward: near}
+        """,
+        rewards={"near": lambda s, a, t: (int(t) - int(s)) / 10 - 0.01 * a},
+    )
+
+
 @st.composite
 def tasks(draw, counters=1):
     """A machine and a world: anything small, or one in which much happens; None if there is none."""

@@ -7,6 +7,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
+from learners.tasks import paying_machine
 from learners.test_live import line
 from learners.test_tabular import letter
 
@@ -45,24 +46,12 @@ class Recorder(gym.Wrapper):
 
 def lake():
     """Every step pays something odd, by a reward function and by the world."""
-    machine = cranium.loads(
-        """
-        propositions: [goal]
-        initial: u
-        terminal: [done]
-        accepting: [done]
-        transitions:
-          - {from: u, when: goal, to: done, reward: near}
-          - {from: u, when: "!goal", reward: near}
-        """,
-        rewards={"near": lambda s, a, t: (int(t) - int(s)) / 10 - 0.01 * a},
-    )
     world = gym.make("FrozenLake-v1")
     for actions in world.unwrapped.P.values():
         for action, outcomes in actions.items():
             actions[action] = [(p, s, r + 1 / 3, ended) for p, s, r, ended in outcomes]
     goal = cranium.labelling_from_cells({15: "goal"})
-    return cranium.product(world, machine, goal, add_ground_reward=True)
+    return cranium.product(world, paying_machine(), goal, add_ground_reward=True)
 
 
 def office():

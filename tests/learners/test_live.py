@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from learners.tasks import tasks
+from learners.tasks import paying_machine, tasks
 from learners.test_tabular import CONFIGS, letter
 
 import cranium
@@ -89,21 +89,9 @@ def test_the_planner_is_the_same_on_both_paths(observation):
 
 
 def test_what_the_world_pays_and_reward_functions_are_the_same_on_both_paths():
-    machine = cranium.loads(
-        """
-        propositions: [goal]
-        initial: u
-        terminal: [done]
-        accepting: [done]
-        transitions:
-          - {from: u, when: goal, to: done, reward: near}
-          - {from: u, when: "!goal", reward: near}
-        """,
-        rewards={"near": lambda s, a, t: (int(t) - int(s)) / 10 - 0.01 * a},
-    )
     lake = gym.make("FrozenLake-v1", is_slippery=True)
     goal = cranium.labelling_from_cells({15: "goal"})
-    env = cranium.product(lake, machine, goal, add_ground_reward=True)
+    env = cranium.product(lake, paying_machine(), goal, add_ground_reward=True)
     one, other = both(env, steps=3000, seed=1)
     assert_same(one, other)
     assert np.abs(one.q).max() > 0.6

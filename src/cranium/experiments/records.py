@@ -10,7 +10,7 @@ import hashlib
 import json
 import platform
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -122,11 +122,6 @@ class Store:
                 return None
             self._known[job.name] = record
         return self._known[job.name]
-
-    def found(self, jobs: Sequence[Job]) -> list[tuple[Job, Record]]:
-        """The records of those trials that have one with a result."""
-        pairs = ((job, self.find(job)) for job in jobs)
-        return [(job, record) for job, record in pairs if record is not None and record.done]
 
     def __iter__(self) -> Iterator[Record]:
         """All records that are whole, in the order of their names."""
