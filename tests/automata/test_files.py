@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +14,7 @@ import yaml
 import cranium
 from cranium import RewardMachine, Transition
 from cranium.automata.documents import read_yaml
+from cranium.automata.files import write_bytes
 from cranium.errors import (
     CraniumError,
     FileAccessError,
@@ -271,19 +273,37 @@ def test_files_that_cannot_be_read_or_written(tmp_path):
         cranium.loads("", form="xml")
 
 
-def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "m.yaml"
-    cranium.save(cranium.library.load("anbcn"), path)
-    before = path.read_text()
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # closed late
+def test_a_write_interrupted_anywhere_leaves_the_old_file_or_the_new_one_and_no_draft(tmp_path):
+    path, lines = tmp_path / "m.yaml", 0
 
-    def interrupt(self, target):
-        raise KeyboardInterrupt
+    def interrupt(frame, event, _):
+        nonlocal lines
+        if frame.f_code is not write_bytes.__code__:
+            return None
+        lines += event == "line"
+        if lines == stop:
+            lines += 1
+            raise KeyboardInterrupt
+        return interrupt
 
-    monkeypatch.setattr(Path, "replace", interrupt)
-    with pytest.raises(KeyboardInterrupt):
-        cranium.save(cranium.library.load("office"), path)
-    assert path.read_text() == before
-    assert [p.name for p in tmp_path.iterdir()] == ["m.yaml"]
+    seen, before = [], sys.gettrace()
+    for stop in range(1, 100):
+        path.write_text("old")
+        lines = 0
+        sys.settrace(interrupt)
+        try:
+            write_bytes(path, b"new", durable=True)
+        except KeyboardInterrupt:
+            seen.append(path.read_text())
+        else:
+            break
+        finally:
+            sys.settrace(before)
+        assert [p.name for p in tmp_path.iterdir()] == ["m.yaml"], f"at line {stop}"
+    assert path.read_text() == "new"
+    assert len(seen) > 5
+    assert set(seen) <= {"old", "new"}
 
 
 def test_reward_functions_are_named_in_the_file_and_given_by_the_caller():

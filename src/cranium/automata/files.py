@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -205,20 +205,19 @@ def write_bytes(path: FilePath, content: bytes, *, durable: bool = False) -> Non
         if path.exists() and not path.is_file():
             path.write_bytes(content)  # a pipe or a device is not replaced
             return
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        # Named before it is made: an interruption at any moment finds what to clear away.
+        draft = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
         try:
-            with os.fdopen(handle, "wb") as stream:
+            with draft.open("xb") as stream:
                 stream.write(content)
                 if durable:
                     stream.flush()
                     os.fsync(stream.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~umask
-            FilePath(draft).chmod(mode)
-            FilePath(draft).replace(path)
+            if path.exists():
+                draft.chmod(stat.S_IMODE(path.stat().st_mode))
+            draft.replace(path)
         except BaseException:
-            FilePath(draft).unlink(missing_ok=True)
+            draft.unlink(missing_ok=True)
             raise
     except (OSError, ValueError) as problem:
         said = getattr(problem, "strerror", None) or problem
