@@ -57,7 +57,7 @@ def unrolled(options: dict[str, Any]) -> gym.Env[Any, Any]:
 def median(
     env: gym.Env[Any, Any], learner: str, every: int, seeds: int, more: dict[str, Any]
 ) -> tuple[float, float, int]:
-    """Samples until solved, CPU seconds for that many, and how many seeds were not solved."""
+    """Samples until solved, CPU seconds until then, and how many seeds were not solved."""
     name = learner.split(maxsplit=1)[0]
     every = every // 5 if name == "planner" else every
     found = [
@@ -67,9 +67,9 @@ def median(
     samples = [result.samples_to_solve or 1_000_000 for result in found]
     middle = statistics.median(samples)
     spent = []
-    for seed in range(min(seeds, 5)):  # again, without looking at it on the way
+    for seed, count in enumerate(samples[:5]):  # again, without looking at it on the way
         begin = time.process_time()
-        train(env, name, steps=int(middle), seed=seed, evaluate_every=int(middle), **more)
+        train(env, name, steps=count, seed=seed, evaluate_every=count, **more)
         spent.append(time.process_time() - begin)
     failed = sum(result.samples_to_solve is None for result in found)
     return middle, statistics.median(spent), failed

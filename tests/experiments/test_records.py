@@ -221,9 +221,11 @@ class Crash(BaseException):
     pass
 
 
-@pytest.mark.parametrize("step", ["fsync", "chmod", "replace"])
 @pytest.mark.parametrize("error", [OSError(28, "No space left"), Crash(), KeyboardInterrupt()])
-@pytest.mark.parametrize("old", [True, False])
+@pytest.mark.parametrize(
+    ("step", "old"),
+    [("fsync", True), ("fsync", False), ("chmod", True), ("replace", True), ("replace", False)],
+)
 def test_a_crash_while_writing_leaves_the_old_file_or_none_and_no_litter(
     store, job, monkeypatch, step, error, old
 ):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cranium.jit import compiled
 
 __all__ = ["follow", "soonest", "value_iteration"]
 
@@ -14,7 +15,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def value_iteration(
     first: Ints,  # [P·A + 1]
     next_pair: Ints,  # [K], -1 at the end of an episode
@@ -51,7 +52,7 @@ def value_iteration(
     return -1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def soonest(
     first: Ints,
     next_pair: Ints,
@@ -88,41 +89,39 @@ def soonest(
     return policy
 
 
-@njit(cache=True, nogil=True)
-def follow(
+@compiled
+def _follow(
     first: Ints,
     next_pair: Ints,
     probability: Floats,
     reward: Floats,
     success: NDArray[np.bool_],  # [K]
     policy: Ints,  # [P]; ANY for an action that is drawn
-    initial: Floats,  # [P]
+    chance: Floats,  # [2, P]; where episodes begin, and zeros; to write on
+    queue: Ints,  # [2, P]; the pairs where episodes begin; to write on
+    met: int,  # how many these are
     horizon: int,
     discount: float,
     least: float,
 ) -> tuple[float, float, float, float]:
-    """The expected return, success, length and discounted return of a policy, up to the horizon.
-
-    It ends earlier where what comes is discounted to less than ``least``.
-    """
     pairs = policy.shape[0]
     actions = (first.shape[0] - 1) // pairs
-    chance, after = initial.copy(), np.zeros(pairs)
-    here, there = np.flatnonzero(initial), np.zeros(pairs, np.int64)
+    here = 0
     total, won, length, value, weight = 0.0, 0.0, 0.0, 0.0, 1.0
     for _ in range(horizon):
-        if here.shape[0] == 0 or weight < least:
+        if met == 0 or weight < least:
             break
-        found = 0
-        for pair in here:
-            length += chance[pair]
+        there, found = 1 - here, 0
+        for i in range(met):
+            pair = queue[here, i]
+            length += chance[here, pair]
             low, high = policy[pair], policy[pair] + 1
             if policy[pair] == ANY:
                 low, high = 0, actions
             for action in range(low, high):
                 row = pair * actions + action
                 for k in range(first[row], first[row + 1]):
-                    share = chance[pair] * probability[k] / (high - low)
+                    share = chance[here, pair] * probability[k] / (high - low)
                     if share == 0.0:
                         continue
                     total += share * reward[k]
@@ -130,12 +129,35 @@ def follow(
                     if next_pair[k] < 0:
                         won += share * success[k]
                     else:
-                        if after[next_pair[k]] == 0.0:
-                            there[found] = next_pair[k]
+                        if chance[there, next_pair[k]] == 0.0:
+                            queue[there, found] = next_pair[k]
                             found += 1
-                        after[next_pair[k]] += share
-            chance[pair] = 0.0
-        chance, after = after, chance
-        here = there[:found].copy()
+                        chance[there, next_pair[k]] += share
+            chance[here, pair] = 0.0
+        here, met = there, found
         weight *= discount
     return total, won, length, value
+
+
+def follow(
+    first: Ints,
+    next_pair: Ints,
+    probability: Floats,
+    reward: Floats,
+    success: NDArray[np.bool_],
+    policy: Ints,
+    initial: Floats,  # [P]
+    horizon: int,
+    discount: float,
+    least: float,
+) -> tuple[float, float, float, float]:
+    """The expected return, success, length and discounted return of a policy, up to the horizon.
+
+    It ends earlier where what comes is discounted to less than ``least``. (Arrays are made here,
+    because that would take long to compile.)
+    """
+    chance, queue = np.zeros((2, len(initial))), np.zeros((2, len(initial)), np.int64)
+    chance[0], begin = initial, np.flatnonzero(initial)
+    queue[0, : len(begin)] = begin
+    model, begins = (first, next_pair, probability, reward, success), (chance, queue, len(begin))
+    return _follow(*model, policy, *begins, horizon, discount, least)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from cranium.compiled.tables import AutomatonTables
+from cranium.jit import compiled
 
 __all__ = ["run_many", "step_many"]
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@compiled
 def step_many(
     tables: AutomatonTables,
     labels: NDArray[np.int32],  # [N]
@@ -32,7 +32,7 @@ def step_many(
     return -1
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
+@compiled
 def run_many(
     next_configuration: NDArray[np.int32],  # [L, X]
     labels: NDArray[np.int32],  # [T]

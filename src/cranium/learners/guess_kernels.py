@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.learners.kernels import compiled, long
+from cranium.jit import inner
+from cranium.learners.kernels import long
 
 __all__ = ["Guess", "add", "guess", "regroup"]
 
@@ -37,7 +38,7 @@ class Guess(NamedTuple):
     votes: Longs  # [A]
 
 
-@compiled
+@inner
 def _place(guess: Guess, code: int) -> int:
     """The code of a vector whose other components are zero."""
     place, stride = 0, 1
@@ -50,7 +51,7 @@ def _place(guess: Guess, code: int) -> int:
     return place
 
 
-@compiled
+@inner
 def _same(
     guess: Guess, before: int, after: int, other_before: int, other_after: int, moving: int
 ) -> bool:
@@ -66,7 +67,7 @@ def _same(
     return True
 
 
-@compiled
+@inner
 def _shifted(guess: Guess, code: int, before: int, after: int, moving: int) -> int:
     """A vector after the change of another step, in some components; NOTHING outside the space."""
     found, stride = 0, 1
@@ -83,7 +84,7 @@ def _shifted(guess: Guess, code: int, before: int, after: int, moving: int) -> i
     return found
 
 
-@compiled
+@inner
 def _finds_moving(guess: Guess, old: int, new: int) -> bool:
     """Whether a step without events changes a component that was not taken for the place."""
     found = False
@@ -96,7 +97,7 @@ def _finds_moving(guess: Guess, old: int, new: int) -> bool:
     return found
 
 
-@compiled
+@inner
 def add(
     guess: Guess,
     before: Ints,
@@ -130,7 +131,7 @@ def add(
     return False
 
 
-@compiled
+@inner
 def _vote(guess: Guess, before: Ints, after: Ints, slot: int, action: int) -> None:
     """Find the move that an action makes most often, by counting for and against one."""
     usual = guess.usual[action]
@@ -144,7 +145,7 @@ def _vote(guess: Guess, before: Ints, after: Ints, slot: int, action: int) -> No
         guess.usual[action], guess.votes[action] = slot, 1
 
 
-@compiled
+@inner
 def regroup(
     guess: Guess,
     slots: Ints,
@@ -166,7 +167,7 @@ def regroup(
             add(guess, before, action, after, row, ended, slot, row[slot, 0] == empty, actions)
 
 
-@compiled
+@inner
 def guess(guesses: Guess, after: Ints, before: Ints, pair: int, actions: int) -> tuple[int, int]:
     """Whose effect a pair that was never tried is guessed to have, and where it leads."""
     observation, action = pair // actions, pair % actions

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cranium.jit import compiled, inlined
 
 __all__ = ["Mind", "World", "learn", "mind_of", "run"]
 
 long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 """For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
-inlined = njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 def in_python(function: Any) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 from numba import carray, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic, overload
 
+from cranium.jit import compiled, inlined
 from cranium.learners.kernels import (
     ACTION,
     AGE,
@@ -29,8 +30,6 @@ from cranium.learners.kernels import (
     Mind,
     arrays_of,
     choose,
-    compiled,
-    inlined,
     learn,
     mind_of,
     note,

@@ -7,17 +7,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.jit import compiled, inner
 from cranium.learners import guess_kernels as guesses
-from cranium.learners.kernels import compiled, long
+from cranium.learners.kernels import long
 
 __all__ = ["Model", "doubt", "generalise", "is_full", "is_known", "record", "slot_of", "split"]
 
 NOTHING = -1
 NEEDED, SLOTS, SPLITS, STALE, CROWDED, GUESSING, EMPTY, RANDOM, TWICE, DOUBTING, MET = range(11)
+FIRST, WHERE, NUMBERS = 11, 12, 13
 """In ``numbers``: trials before a pair is believed that had one outcome so far, slots and splits in
 use, whether the plan is out of date, whether an outcome found no room, whether to guess, the row of
 the empty label, how many slots had several outcomes, how many were tried more than once, whether
-labels are taken to depend on the configuration everywhere, how many observations were met."""
+labels are taken to depend on the configuration everywhere, how many observations were met; the slot
+that was just tried for the first time (plus one), in which configuration; how many these are."""
 BEGINS = 2
 """In ``roots``: episodes have begun there; 1 if it was met otherwise."""
 
@@ -47,19 +50,18 @@ class Model(NamedTuple):
     extra: Floats  # [S, B, 1 + F]
     hope: Floats  # [X]; what a configuration may be worth at most
     roots: Ints  # [O]; which observations were met, and where episodes began
-    guess: guesses.Guess
-    numbers: Longs  # [11]
+    numbers: Longs  # [NUMBERS]
     settings: Floats  # [4]; discount, tolerance, the floor of guesses, trials in a random world
 
 
-@compiled
+@inner
 def slot_of(slots: Ints, split: Ints, pair: int, x: int) -> int:
     """The slot of a pair in a configuration, or NOTHING."""
     found: int = slots[pair]
     return split[-2 - found, x] if found < NOTHING else found
 
 
-@compiled
+@inner
 def is_known(tried: Ints, outcomes: Ints, slot: int, needed: int, trials: float) -> bool:
     """Whether what a slot led to is believed: R-max, with more trials for what is random."""
     if slot < 0:
@@ -67,7 +69,7 @@ def is_known(tried: Ints, outcomes: Ints, slot: int, needed: int, trials: float)
     return bool(tried[slot] >= (needed if outcomes[slot] == 1 else trials))
 
 
-@compiled
+@inner
 def new_slot(numbers: Longs, before: Ints, actions: Ints, observation: int, action: int) -> int:
     slot = numbers[SLOTS]
     numbers[SLOTS] += 1
@@ -75,7 +77,7 @@ def new_slot(numbers: Longs, before: Ints, actions: Ints, observation: int, acti
     return int(slot)
 
 
-@compiled
+@inner
 def split(model: Model, pair: int, slot: int) -> None:
     """Keep what a pair leads to apart by configurations: its label depends on something hidden."""
     r = model.numbers[SPLITS]
@@ -122,7 +124,7 @@ def doubt(model: Model) -> bool:
     return True
 
 
-@compiled
+@inner
 def record(
     model: Model, slot: int, x: int, after: int, row: int, ended: int, extra: Floats
 ) -> bool:
@@ -146,7 +148,7 @@ def record(
     return True
 
 
-@compiled
+@inner
 def is_hidden(after: Ints, row: Ints, slot: int, last: int) -> bool:
     """Whether the last outcome differs from another one in its label only."""
     for b in range(last):
@@ -155,19 +157,19 @@ def is_hidden(after: Ints, row: Ints, slot: int, last: int) -> bool:
     return False
 
 
-@compiled
-def generalise(model: Model, slot: int, actions: int) -> bool:
+@inner
+def generalise(model: Model, guess: guesses.Guess, slot: int, actions: int) -> bool:
     """Let guesses follow from a slot; whether places have become others."""
     arrays = (model.before, model.action, model.after, model.row, model.ended)
     empty = model.numbers[EMPTY]
     eventless = model.row[slot, 0] == empty
-    if not guesses.add(model.guess, *arrays, slot, eventless, actions):
+    if not guesses.add(guess, *arrays, slot, eventless, actions):
         return False
-    guesses.regroup(model.guess, model.slot, model.outcomes, *arrays, empty, actions)
+    guesses.regroup(guess, model.slot, model.outcomes, *arrays, empty, actions)
     return True
 
 
-@compiled
+@inner
 def count(numbers: Longs, tried: int, outcomes: int, fresh: bool, trials: float) -> None:
     """Find out whether the world is random: one pair in ten of those tried more than once."""
     if tried == 2:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cranium.jit import compiled
 from cranium.learners import kernels
 from cranium.learners.kernels import Floats, Ints, Longs, Tables, World
 
@@ -36,7 +36,7 @@ class Options(NamedTuple):
     sums: Floats  # [2]; the discounted rewards since then, and the discount of the next
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose(values: Floats, exploration: float, explore: float, pick: float) -> int:
     """ε-greedy with two random numbers, among these values."""
     if explore < exploration:
@@ -51,7 +51,7 @@ def choose(values: Floats, exploration: float, explore: float, pick: float) -> i
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def act(
     options: Options,
     observation: int,
@@ -74,7 +74,7 @@ def act(
     return choose(options.low[observation, progress[OPTION]], exploration, vary, pick)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def learn(
     options: Options,
     tables: Tables,
@@ -110,7 +110,7 @@ def learn(
     return finite
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(options: Options, after: int, then: int, terminated: bool) -> bool:
     """The option ends here: learn what it was worth; whether that is finite.
 
@@ -127,7 +127,7 @@ def settle(options: Options, after: int, then: int, terminated: bool) -> bool:
     return bool(np.isfinite(options.high[began, option]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def experience(
     options: Options,
     tables: Tables,
@@ -154,7 +154,7 @@ def experience(
     return kernels.RUNNING
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def run(
     world: World,
     tables: Tables,

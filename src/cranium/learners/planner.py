@@ -79,6 +79,7 @@ class PlannerBrain:
         self.model: Any = None
         self.plan: Any = None
         self.edges = 1 << 14
+        self.guess = self._guess(self.numbering.total if self.guessing else 0)
         self._allocate(slots=64, outcomes=4, splits=4)
 
     # Room
@@ -88,7 +89,7 @@ class PlannerBrain:
         _, width, actions = self.memory.mind.q.shape
         total = self.numbering.total if self.guessing else self.memory.room
         floor = self.config.discount**self.config.patience
-        numbers = np.zeros(11, np.int64)
+        numbers = np.zeros(knowing.NUMBERS, np.int64)
         numbers[knowing.NEEDED], numbers[knowing.GUESSING] = 1, self.guessing
         slots = max(slots, 4 * outcomes)
         kinds = np.int32
@@ -102,15 +103,13 @@ class PlannerBrain:
             extra=np.zeros((slots, outcomes, len(self.memory.mind.extra))),
             hope=np.zeros(width),
             roots=np.zeros(total, kinds),
-            guess=self._guess(total if self.guessing else 0, actions),
             numbers=numbers,
             settings=np.array(
                 [self.config.discount, self.config.tolerance, floor, self.config.trials]
             ),
         )
         if self.model is not None:
-            _copy(self.model, model, skip=("guess", "settings", "hope"))
-            _copy(self.model.guess, model.guess)
+            _copy(self.model, model, skip=("settings", "hope"))
         if len(self.hope) != len(self.memory.space):
             bonus = max(self.config.highest_reward or 0.0, 0.0)
             self.hope = self.memory.values_of_machine(self.config.discount, bonus)
@@ -124,7 +123,8 @@ class PlannerBrain:
         if self.plan is None or self.plan.stamp.shape != (total, width):
             self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
 
-    def _guess(self, total: int, actions: int) -> Any:
+    def _guess(self, total: int) -> guess_kernels.Guess:
+        actions = self.memory.mind.q.shape[2]
         return guess_kernels.Guess(
             self.numbering.sizes,
             np.zeros(len(self.numbering.sizes), np.int32),
@@ -165,6 +165,9 @@ class PlannerBrain:
             status = int(planning.run(world, self.memory.tables, self.model, self.plan, *more))
             if status == planning.FULL:
                 self._make_room()
+            elif status == planning.NEWS:
+                actions = self.memory.mind.q.shape[2]
+                planning.conclude(self.model, self.guess, self.plan, actions)
             elif status == planning.PLAN:
                 observation = world.observation[position[kernels.STATE]]
                 self._plan_from(int(self.codes[observation]))
@@ -198,7 +201,7 @@ class PlannerBrain:
             plan.counts[:] = plan.counts[0] + 1, len(seen), 0
             plan.stamp[seen, x], plan.number[seen, x] = plan.counts[0], np.arange(len(seen))
             plan.nodes[: len(seen)] = seen * plan.stamp.shape[1] + x
-            if planning.look_ahead(self.model, tables, plan):
+            if planning.look_ahead(self.model, self.guess, tables, plan):
                 return
             self.edges *= 8
             setattr(self, name, _resized(plan, self.edges))
@@ -239,7 +242,9 @@ class PlannerBrain:
             return then
         seen, action = self._code(position[kernels.STATE]), int(position[kernels.ACTION])
         told = (self._code(after), row, int(terminated), mind.extra, mind.q.shape[2])
-        planning.remember(self.model, self.plan, seen, action, x, *told)
+        planning.remember(self.model, seen, action, x, *told)
+        if self.model.numbers[knowing.FIRST]:
+            planning.conclude(self.model, self.guess, self.plan, mind.q.shape[2])
         if not np.isfinite(self.plan.value[self.plan.number[seen, x]]):
             return kernels.NOT_FINITE
         position[kernels.AGE] += 1

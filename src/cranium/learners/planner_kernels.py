@@ -3,6 +3,9 @@
 The automaton is known; only the world has to be learned. What was never tried is taken to be as
 good as the machine allows, so the greedy policy goes where something may be found. Plans are made
 anew only when what is believed has changed, over what can be reached from here.
+
+A compiled function contains all that it calls: what is rarely done is called from Python, or the
+loop would take long to compile.
 """
 
 from __future__ import annotations
@@ -12,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.jit import compiled, inner
 from cranium.learners import guess_kernels as guesses
+from cranium.learners.guess_kernels import Guess
 from cranium.learners.kernels import (
     AGE,
     CONFIGURATION,
@@ -25,7 +30,6 @@ from cranium.learners.kernels import (
     UNKNOWN,
     Tables,
     World,
-    compiled,
     draw,
     go_on,
     long,
@@ -34,11 +38,13 @@ from cranium.learners.model_kernels import (
     BEGINS,
     DOUBTING,
     EMPTY,
+    FIRST,
     GUESSING,
     MET,
     NEEDED,
     NOTHING,
     STALE,
+    WHERE,
     Model,
     count,
     generalise,
@@ -56,8 +62,9 @@ __all__ = ["Model", "Plan", "act", "look_ahead", "remember", "run"]
 FULL = -4
 """There is no room for what may be met next: the arrays have to grow."""
 PLAN = -5
-"""There is no plan for where the learner is: one has to be made. (Not from inside the loop: a
-compiled function contains all that it calls, and would take long to compile.)"""
+"""There is no plan for where the learner is: one has to be made."""
+NEWS = -6
+"""A pair was tried for the first time: conclusions have to be drawn."""
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -86,7 +93,7 @@ class Plan(NamedTuple):
     counts: Longs  # [3]; which plan this is, how many nodes and edges it has
 
 
-@compiled
+@inner
 def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: int, x: int) -> int:
     """The number of a node; a new one is listed."""
     if stamp[observation, x] != counts[0]:
@@ -97,8 +104,8 @@ def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: in
     return int(number[observation, x])
 
 
-@compiled
-def _guess_all(model: Model, plan: Plan, observation: int, actions: int) -> None:
+@inner
+def _guess_all(model: Model, guess: Guess, plan: Plan, observation: int, actions: int) -> None:
     """Guess what the actions do that were never tried with an observation."""
     plan.guess_stamp[observation] = plan.counts[0]
     for action in range(actions):
@@ -106,17 +113,17 @@ def _guess_all(model: Model, plan: Plan, observation: int, actions: int) -> None
         plan.guess_after[pair] = NOTHING
         certain = model.numbers[NEEDED] == 1  # in a random world one outcome says little
         if model.numbers[GUESSING] and certain and model.slot[pair] == NOTHING:
-            slot, after = guesses.guess(model.guess, model.after, model.before, pair, actions)
+            slot, after = guesses.guess(guess, model.after, model.before, pair, actions)
             plan.guess_after[pair], plan.guess_slot[pair] = after, slot
 
 
-@compiled
-def _expand(model: Model, tables: Tables, plan: Plan, i: int, actions: int) -> None:
+@inner
+def _expand(model: Model, guess: Guess, tables: Tables, plan: Plan, i: int, actions: int) -> None:
     """Write down what is believed of the actions of a node: known, else guessed, else hoped."""
     width = plan.stamp.shape[1]
     observation, x = plan.nodes[i] // width, plan.nodes[i] % width
     if plan.guess_stamp[observation] != plan.counts[0]:
-        _guess_all(model, plan, observation, actions)
+        _guess_all(model, guess, plan, observation, actions)
     edge, needed = plan.counts[2], model.numbers[NEEDED]
     for action in range(actions):
         pair = observation * actions + action
@@ -155,7 +162,7 @@ def _expand(model: Model, tables: Tables, plan: Plan, i: int, actions: int) -> N
     plan.first[(i + 1) * actions] = edge
 
 
-@compiled
+@inner
 def _sweep(
     nodes: int,
     value: Floats,
@@ -192,7 +199,7 @@ def _sweep(
 
 
 @compiled
-def look_ahead(model: Model, tables: Tables, plan: Plan) -> bool:
+def look_ahead(model: Model, guess: Guess, tables: Tables, plan: Plan) -> bool:
     """List all that can be reached from the nodes so far, and value it; False without room."""
     actions = plan.gain.shape[1]
     most = actions * model.after.shape[1]
@@ -200,7 +207,7 @@ def look_ahead(model: Model, tables: Tables, plan: Plan) -> bool:
     while i < plan.counts[1]:
         if plan.counts[2] + most > plan.target.shape[0]:
             return False
-        _expand(model, tables, plan, i, actions)
+        _expand(model, guess, tables, plan, i, actions)
         i += 1
     discount, tolerance = model.settings[0], model.settings[1]
     arrays = (plan.value, plan.gain, plan.floor, plan.first, plan.target, plan.share)
@@ -208,7 +215,7 @@ def look_ahead(model: Model, tables: Tables, plan: Plan) -> bool:
     return True
 
 
-@compiled
+@inner
 def action_value(plan: Plan, i: int, action: int, discount: float) -> float:
     """Q of a node and an action."""
     row = i * plan.gain.shape[1] + action
@@ -248,7 +255,6 @@ def act(plan: Plan, discount: float, observation: int, x: int, pick: float) -> i
 @compiled
 def remember(
     model: Model,
-    plan: Plan,
     observation: int,
     action: int,
     x: int,
@@ -278,21 +284,32 @@ def remember(
             split(model, pair, slot)
         model.numbers[STALE] = 1
     elif first and whole and model.numbers[GUESSING]:
-        other = generalise(model, slot, actions)
-        if other or not _expected(model, plan, slot, x):
-            model.numbers[STALE] = 1
+        pass  # what follows from it is found out by conclude
     elif before != is_known(model.tried, model.outcomes, slot, needed, trials):
         model.numbers[STALE] = 1
     elif model.outcomes[slot] > 1 and model.tried[slot] & (model.tried[slot] - 1) == 0:
         # Of a random pair the shares change with every trial: they are looked at now and then.
         model.numbers[STALE] = 1
     count(model.numbers, model.tried[slot], model.outcomes[slot], fresh, trials)
-    if first and whole and model.numbers[DOUBTING] and row != model.numbers[EMPTY]:
-        split(model, pair, slot)
-        model.numbers[STALE] = 1
+    if first and whole and (model.numbers[GUESSING] or model.numbers[DOUBTING]):
+        model.numbers[FIRST], model.numbers[WHERE] = slot + 1, x
 
 
 @compiled
+def conclude(model: Model, guess: Guess, plan: Plan, actions: int) -> None:
+    """Think about a pair that was tried for the first time."""
+    slot, x = model.numbers[FIRST] - 1, model.numbers[WHERE]
+    model.numbers[FIRST] = 0
+    if model.numbers[GUESSING] and model.outcomes[slot] == 1:
+        other = generalise(model, guess, slot, actions)
+        if other or not _expected(model, plan, slot, x):
+            model.numbers[STALE] = 1
+    if model.numbers[DOUBTING] and model.row[slot, 0] != model.numbers[EMPTY]:
+        split(model, model.before[slot] * actions + model.action[slot], slot)
+        model.numbers[STALE] = 1
+
+
+@inner
 def _expected(model: Model, plan: Plan, slot: int, x: int) -> bool:
     """Whether the first outcome of a pair is what was guessed, and the guess was not doubted."""
     observation, action = model.before[slot], model.action[slot]
@@ -352,8 +369,10 @@ def run(
         if tables.next_configuration[row, x] < 0:
             return REFUSED
         ended = 1 if world.terminated[k] else 0
-        remember(model, plan, seen, action, x, after, row, ended, world.extra[k], actions)
+        remember(model, seen, action, x, after, row, ended, world.extra[k], actions)
         if not np.isfinite(plan.value[plan.number[seen, x]]):
             return NOT_FINITE
         go_on(world, tables, k, start, nature, ends, log)
+        if model.numbers[FIRST]:
+            return NEWS
     return RUNNING
