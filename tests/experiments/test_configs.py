@@ -28,7 +28,7 @@ from cranium.experiments.configs import config_data
 from cranium.experiments.letter import METHODS
 from cranium.experiments.trial import TrainingTrial
 from cranium.experiments.tuning import TUNING_SEED, grid, tune
-from cranium.learners.config import choose_config
+from cranium.learners.choice import choose_config
 
 EVERY = pytest.mark.parametrize("name", list(known()))
 

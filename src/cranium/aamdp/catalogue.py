@@ -18,6 +18,7 @@ from cranium.errors import UnknownNameError
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
+from cranium.worlds.point import PointWorld
 
 __all__ = ["CATALOGUE", "WorldEntry", "find_world", "make_product", "make_world", "register"]
 
@@ -38,7 +39,7 @@ class WorldEntry:
     """
 
     name: str
-    make: Callable[..., FiniteWorld]
+    make: Callable[..., FiniteWorld | PointWorld]
     about: str
     horizon: int
     tasks: Mapping[str, str]
@@ -83,11 +84,18 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         },
         {"layout": "toro-icarte", "mail": None},
     ),
+    WorldEntry(
+        "Point",
+        PointWorld,
+        "a point in the unit square, with regions to enter and mail that runs out",
+        200,
+        {"visit": "point-visit", "deliver": "point-deliver"},
+    ),
 )
 """All worlds."""
 
 
-def make_world(name: str, **options: Any) -> FiniteWorld:
+def make_world(name: str, **options: Any) -> Any:
     """One of the worlds, by its name in the catalogue.
 
     Example:

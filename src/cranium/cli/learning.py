@@ -27,7 +27,7 @@ from cranium.cli.sources import (
 )
 from cranium.errors import InvalidArgumentError, PolicyError
 from cranium.learners import LEARNERS, Evaluation, TrainingResult
-from cranium.learners.config import choose_config
+from cranium.learners.choice import choose_config
 
 __all__ = ["register"]
 

@@ -1,7 +1,7 @@
 """Learners: agents that can see inside the reward."""
 
+from cranium.learners.choice import LEARNERS
 from cranium.learners.config import (
-    LEARNERS,
     LearnerConfig,
     OptionsConfig,
     PlannerConfig,
@@ -11,12 +11,15 @@ from cranium.learners.config import (
 )
 from cranium.learners.episodes import Streak
 from cranium.learners.evaluation import Evaluation, evaluate
+from cranium.learners.network_config import ActorConfig, DeepConfig
 from cranium.learners.policy import Policy
 from cranium.learners.shaping import machine_values
 from cranium.learners.training import TrainingResult, train
 
 __all__ = [
     "LEARNERS",
+    "ActorConfig",
+    "DeepConfig",
     "Evaluation",
     "LearnerConfig",
     "OptionsConfig",

@@ -5,14 +5,12 @@ Configs are frozen: what a result was made with can be read off it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from cranium.errors import InvalidArgumentError, UnknownNameError, check_count, shorten
+from cranium.errors import InvalidArgumentError, check_count, shorten
 
 __all__ = [
-    "LEARNERS",
     "Configurations",
     "LearnerConfig",
     "OptionsConfig",
@@ -20,7 +18,6 @@ __all__ = [
     "Schedule",
     "TabularConfig",
     "Visits",
-    "choose_config",
 ]
 
 Configurations = Literal["current", "seen", "reachable"]
@@ -88,12 +85,19 @@ def check_number(name: str, value: object) -> float:
     return float(value)
 
 
+def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
+    """Accept one of several words."""
+    if value not in known:
+        *some, last = known
+        raise InvalidArgumentError(f"{name} are {', '.join(some)} or {last}, not {shorten(value)}")
+
+
 def _check_share(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(value)}")
 
 
-def _check_rate(name: str, value: object) -> None:
+def check_rate(name: str, value: object) -> None:
     """Accept a number from 0 to 1, or a schedule of such numbers."""
     for number in (value.first, value.last) if isinstance(value, Schedule) else (value,):
         _check_share(name, number)
@@ -159,17 +163,14 @@ class TabularConfig(LearnerConfig):
         super().__post_init__()
         if isinstance(self.exploration, Visits):
             raise InvalidArgumentError("exploration is a number or a schedule, not Visits")
-        _check_rate("exploration", self.exploration)
+        check_rate("exploration", self.exploration)
         if not isinstance(self.learning_rate, Visits):
-            _check_rate("learning_rate", self.learning_rate)
+            check_rate("learning_rate", self.learning_rate)
         if self.initial_value is not None:
             check_number("initial_value", self.initial_value)
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
-        if self.configurations not in ("current", "seen", "reachable"):
-            raise InvalidArgumentError(
-                f"configurations are current, seen or reachable, not {shorten(self.configurations)}"
-            )
+        check_choice("configurations", self.configurations, ("current", "seen", "reachable"))
         if not isinstance(self.shaping, bool) and self.shaping != "published":
             raise InvalidArgumentError(
                 f'shaping is True, False or "published", not {shorten(self.shaping)}'
@@ -252,44 +253,3 @@ class PlannerConfig(LearnerConfig):
             raise InvalidArgumentError(f"tolerance is above 0, not {self.tolerance}")
         if self.highest_reward is not None:
             check_number("highest_reward", self.highest_reward)
-
-
-LEARNERS: Mapping[str, LearnerConfig] = {
-    "ql": TabularConfig(configurations="current"),
-    "cql": TabularConfig(configurations="reachable"),
-    "crm": TabularConfig(configurations="reachable"),
-    "hrm": OptionsConfig(),
-    "planner": PlannerConfig(),
-}
-"""Learners by their ids, and their defaults: Q-learning on the product, CQL, CQL on a reward
-machine, options on a reward machine, model-based."""
-
-
-def choose_config(
-    learner: str, config: LearnerConfig | None, settings: Mapping[str, Any]
-) -> LearnerConfig:
-    """The config of a learner: its defaults or one that is given, with some settings changed.
-
-    Example:
-        >>> choose_config("cql", None, {"shaping": True}).first_value
-        0.0
-        >>> choose_config("planner", None, {"epsilon": 1})
-        Traceback (most recent call last):
-        cranium.errors.UnknownNameError: no such setting of planner: 'epsilon'
-          fix: known: discount, generalise, patience, trials, tolerance, highest_reward
-    """
-    if learner not in LEARNERS:
-        raise UnknownNameError.of("learner", learner, LEARNERS)
-    default = LEARNERS[learner]
-    if config is not None and type(config) is not type(default):
-        raise InvalidArgumentError(
-            f"the config of {learner} is a {type(default).__name__}, not {shorten(config)}"
-        )
-    chosen = config or default
-    names = [field.name for field in fields(chosen)]
-    for name in settings:
-        if name not in names:
-            raise UnknownNameError.of(f"setting of {learner}", name, names)
-    if learner == "ql":
-        settings = {**settings, "configurations": "current"}
-    return replace(chosen, **settings)

@@ -26,6 +26,7 @@ from cranium.errors import (
 )
 from cranium.learners.policy import Policy
 from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.point import PointWorld
 
 __all__ = ["Evaluation", "Examiner", "LiveExaminer", "TabularExaminer", "evaluate", "examiner_for"]
 
@@ -190,9 +191,9 @@ class TabularExaminer(Examiner):
         model = self.model
         from cranium.aamdp.kernels import ANY
 
-        if policy.q.shape[2] != model.world.num_actions:
+        if policy.num_actions != model.world.num_actions:
             raise PolicyError(
-                f"the policy has {policy.q.shape[2]} actions, but the world "
+                f"the policy has {policy.num_actions} actions, but the world "
                 f"{model.world.num_actions}"
             )
         table = policy.actions(model.world.observations, model.space.configurations, ANY)
@@ -293,7 +294,7 @@ class LiveExaminer(Examiner):
         self.env = env
         self.product = find_product(env)
         base = env.unwrapped
-        own = base.instances() if isinstance(base, FiniteWorld) else {}
+        own = base.instances() if isinstance(base, FiniteWorld | PointWorld) else {}
         self.instances = instances or own or {"any": {}}
         self.episodes = check_count("episodes", episodes)
         self.seed = seed

@@ -43,19 +43,32 @@ TABLE = ", table "
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy into a file; all or nothing."""
-    where = check_path(path)
-    described, arrays = _observations(policy.observations)
-    about = {
+    seen, arrays = _observations(policy.observations)
+    more = {
+        "configurations": [[x.state, list(x.counters)] for x in policy.configurations],
+        "observations": seen,
+        "first_action": policy.first_action,
+        "discretised": policy.discretise is not None,
+    }
+    write_policy(path, described(policy) | more, {"q": policy.q, **arrays})
+
+
+def described(policy: Any) -> dict[str, Any]:
+    """What every file says of its policy."""
+    return {
         "format": FORMAT,
         "version": VERSION,
         "automaton": dumps(policy.automaton, form="json"),
-        "configurations": [[x.state, list(x.counters)] for x in policy.configurations],
-        "observations": described,
-        "first_action": policy.first_action,
-        "discretised": policy.discretise is not None,
         "world": policy.world,
         "about": dict(policy.about),
     }
+
+
+def write_policy(
+    path: str | os.PathLike[str], about: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> None:
+    """Write a description and arrays into a file; all or nothing."""
+    where = check_path(path)
     try:
         text = json.dumps(about, ensure_ascii=False)
     except TypeError as problem:
@@ -64,7 +77,7 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
             fix="observations and what is said about it must be numbers, names and lists of them",
         ) from None
     stream = io.BytesIO()
-    contents: dict[str, Any] = {"about": np.array(text), "q": policy.q, **arrays}
+    contents: dict[str, Any] = {"about": np.array(text), **arrays}
     np.savez_compressed(stream, **contents)
     write_bytes(where, stream.getvalue())
 
@@ -81,17 +94,14 @@ def load_policy(
     about, arrays = _read(where)
     try:
         automaton = loads(about["automaton"], rewards=rewards)
-        policy = Policy(
-            arrays["q"],
-            _observations_from(about["observations"], arrays),
-            tuple(Configuration(state, tuple(c)) for state, c in about["configurations"]),
-            automaton,
-            int(about["first_action"]),
-            discretise=discretise,
-            world=about["world"],
-            about=about["about"],
-        )
-        _check_shape(policy)
+        _check_described(about)
+        policy: Any
+        if "kind" in about:
+            from cranium.learners.deep.files import network_from
+
+            policy = network_from(about, arrays, automaton)
+        else:
+            policy = _table_from(about, arrays, automaton, discretise)
     except (KeyError, TypeError, ValueError) as problem:
         raise FileFormatError(f"{where} is damaged: {shorten(str(problem))}") from None
     if about.get("discretised") and discretise is None:
@@ -100,17 +110,37 @@ def load_policy(
         )
     if env is not None:
         check_fits(policy, env, str(where))
-    return policy
+    found: Policy = policy
+    return found
 
 
-def _check_shape(policy: Policy) -> None:
+def _check_described(about: dict[str, Any]) -> None:
+    if not isinstance(about["about"], dict) or not isinstance(about["world"], str):
+        raise TypeError("no description")
+
+
+def _table_from(
+    about: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    automaton: CountingRewardAutomaton,
+    discretise: Callable[[Any], Any] | None,
+) -> Policy:
+    policy = Policy(
+        arrays["q"],
+        _observations_from(about["observations"], arrays),
+        tuple(Configuration(state, tuple(c)) for state, c in about["configurations"]),
+        automaton,
+        int(about["first_action"]),
+        discretise=discretise,
+        world=about["world"],
+        about=about["about"],
+    )
     shape = (len(policy.observations), len(policy.configurations))
     if policy.q.ndim != 3 or policy.q.shape[:2] != shape or policy.q.dtype != np.float64:
         raise ValueError(f"values of the shape {policy.q.shape} for {shape}")
     if not policy.q.shape[2] or not np.isfinite(policy.q).all():
         raise ValueError("values that are not finite, or no actions")
-    if not isinstance(policy.about, dict) or not isinstance(policy.world, str):
-        raise TypeError("no description")
+    return policy
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
@@ -133,12 +163,8 @@ def check_fits(policy: Policy, env: gym.Env[Any, Any], name: str) -> None:
             fix="load it with its own task, or without an environment",
         )
     actions = product.env.action_space
-    called = f"Discrete actions from {policy.first_action}, {policy.q.shape[2]} of them"
-    if (getattr(actions, "start", 0), getattr(actions, "n", 0)) != (
-        policy.first_action,
-        policy.q.shape[2],
-    ):
-        raise PolicyError(f"{name} was made for {called}, not for {actions}")
+    if actions != policy.action_space:
+        raise PolicyError(f"{name} was made for actions in {policy.action_space}, not in {actions}")
     now = world_print(product)
     if TABLE in policy.world:
         with contextlib.suppress(WorldError, SpaceError):

@@ -92,6 +92,30 @@ class Policy:
             return int(rng.integers(self.q.shape[2])) + self.first_action
         return int(np.argmax(self.q[o, x])) + self.first_action
 
+    @property
+    def num_actions(self) -> int:
+        """How many actions there are.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> Policy(np.zeros((1, 1, 2)), (7,), (machine.start,), machine).num_actions
+            2
+        """
+        return int(self.q.shape[2])
+
+    @property
+    def action_space(self) -> gym.Space[Any]:
+        """The actions, as the environment calls them.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> Policy(np.zeros((1, 1, 2)), (7,), (machine.start,), machine).action_space
+            Discrete(2)
+        """
+        return gym.spaces.Discrete(self.num_actions, start=self.first_action)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it into a ``.npz`` file, which :meth:`load` reads.
 

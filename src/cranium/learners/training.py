@@ -17,11 +17,14 @@ from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
     CraniumError,
     InvalidArgumentError,
+    PolicyError,
     RewardError,
     RunError,
+    WorldError,
     check_count,
     shorten,
 )
+from cranium.learners.choice import choose_config
 from cranium.learners.config import (
     LearnerConfig,
     OptionsConfig,
@@ -29,7 +32,6 @@ from cranium.learners.config import (
     Schedule,
     TabularConfig,
     check_number,
-    choose_config,
 )
 from cranium.learners.episodes import Streak, StreakFinder
 from cranium.learners.evaluation import (
@@ -41,6 +43,7 @@ from cranium.learners.evaluation import (
     listed,
 )
 from cranium.learners.files import world_print
+from cranium.learners.network_config import NetworkConfig
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
 
@@ -110,6 +113,11 @@ class TrainingResult:
     @property
     def q(self) -> Floats:
         """The values of actions. [O, X, A] as in the policy."""
+        if not isinstance(self.policy, Policy):
+            raise PolicyError(
+                f"{self.learner} has learned a network, which has no table of values",
+                fix="ask result.policy.values(observations, configurations)",
+            )
         return self.policy.q
 
 
@@ -187,6 +195,8 @@ def train(
     chosen = choose_config(learner, config, settings)
     product = find_product(env)
     _check_machine(learner, chosen, product)
+    if isinstance(chosen, NetworkConfig):
+        _check_network(learner, chosen, env, discretise)
     seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
     agent = np.random.default_rng(seeds[0])
     world_seed = int(seeds[1].generate_state(1)[0])
@@ -194,7 +204,7 @@ def train(
     _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
     logs = log or isinstance(until, Streak)
-    make = _Making(learner, chosen, env, counter_limit, agent, seen, logs)
+    make = _Making(learner, chosen, env, counter_limit, agent, seen, logs, path)
     if model is not None:
         examiner = TabularExaminer(env, model, instances, chosen.discount)
         run = make.tabular(model, examiner, world_seed)
@@ -255,15 +265,31 @@ def _check_gap(gap: Any, model: TabularProduct | None, discount: float) -> None:
 
 def _check_machine(learner: str, config: LearnerConfig, product: AutomatonAugmentedMDP) -> None:
     counters = product.automaton.counters
-    if learner in ("crm", "hrm") and counters:
+    if learner in ("crm", "hrm", "dcrm") and counters:
+        instead = "cdqn" if learner == "dcrm" else "cql"
         raise InvalidArgumentError(
             f"{learner} learns on reward machines, but this machine has counters",
-            fix="use cql, or the product with cranium.unroll(automaton, counter_limit=…)",
+            fix=f"use {instead}, or the product with cranium.unroll(automaton, counter_limit=…)",
         )
     if isinstance(config, TabularConfig) and config.shaping == "published" and counters:
         raise InvalidArgumentError(
             "the published shaping is for reward machines, but this machine has counters",
             fix="use shaping=True",
+        )
+
+
+def _check_network(
+    learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: Any
+) -> None:
+    from cranium.learners.deep import require_jax
+
+    require_jax(learner)
+    from cranium.learners.deep.brain import check_actions
+
+    check_actions(learner, config, env.action_space)
+    if discretise is not None:
+        raise InvalidArgumentError(
+            f"{learner} learns from observations as they are", fix="leave discretise out"
         )
 
 
@@ -279,7 +305,9 @@ class _Making:
         agent: np.random.Generator,
         seen: gym.Space[Any] | None,
         logs: bool,
+        path: str,
     ) -> None:
+        self.path = path
         self.learner = learner
         self.config = config
         self.product = find_product(env)
@@ -305,6 +333,10 @@ class _Making:
         for label in model.world.labels:
             space.add_label(label & frozenset(automaton.propositions))
         brain = self._brain(space, model.world.num_actions, len(model.world.observations))
+        if isinstance(self.config, NetworkConfig):
+            from cranium.learners.deep.run import FiniteDeepRun
+
+            return FiniteDeepRun(self.product, model, brain, examiner, seed, self.logs)
         return TabularRun(self.product, model, brain, examiner, seed, self.logs)
 
     def live(self, env: gym.Env[Any, Any], examiner: Any, discretise: Any, seed: int) -> Any:
@@ -320,8 +352,22 @@ class _Making:
             )
         space = open_space(self.product.automaton, limit, None if given else IMAGINED)
         actions = int(getattr(env.action_space, "n", 1))
+        if isinstance(self.config, NetworkConfig):
+            return self._live_network(env, self._brain(space, actions, 1), examiner, seed)
         brain = self._brain(space, actions, 64)
         return LiveRun(env, self.product, brain, examiner, seed, discretise, self.logs)
+
+    def _live_network(self, env: gym.Env[Any, Any], brain: Any, examiner: Any, seed: int) -> Any:
+        from cranium.learners.deep.live import LiveDeepRun
+        from cranium.learners.deep.point import point_world
+        from cranium.learners.deep.run import FusedRun
+
+        world = point_world(env, brain.memory) if self.path != "python" else None
+        if world is not None:
+            return FusedRun(brain, world, examiner, self.logs)
+        if self.path == "compiled":
+            raise WorldError("only finite worlds and PointWorld can step inside the loop")
+        return LiveDeepRun(env, self.product, brain, examiner, seed, self.logs)
 
     def _brain(self, space: Any, actions: int, observations: int) -> Any:
         from cranium.learners.brains import QBrain
@@ -340,6 +386,10 @@ class _Making:
             from cranium.learners.options import OptionsBrain
 
             return OptionsBrain(memory, self.config, self.agent)
+        if isinstance(self.config, NetworkConfig):
+            from cranium.learners.deep.brain import DeepBrain
+
+            return DeepBrain(memory, self.config, self.agent, self.product)
         raise NotImplementedError(self.learner)
 
 

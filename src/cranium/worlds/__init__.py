@@ -5,6 +5,7 @@ from cranium.worlds.finite import FiniteWorld, Outcome
 from cranium.worlds.grid import Grid
 from cranium.worlds.letter import LetterEnv, LetterSpec
 from cranium.worlds.office import OfficeWorld
+from cranium.worlds.point import PointWorld, Region
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "LetterSpec",
     "OfficeWorld",
     "Outcome",
+    "PointWorld",
+    "Region",
     "TabularWorld",
     "enumerate_env",
 ]

@@ -8,6 +8,8 @@
 | ``mail-delivery`` | mail, then a person, never a decoration | Figure "llm", Appendix G |
 | ``power-of-two`` | A^(2^N) B | Turing power (Compatible Reward Functions) |
 | ``square`` | A^N B^(N·N) | Turing power (Compatible Reward Functions) |
+| ``point-visit`` | A, then B | (PointWorld, our own) |
+| ``point-deliver`` | N mail, mail room empty, N deliveries | (PointWorld, our own) |
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ def names() -> tuple[str, ...]:
     """The names of the shipped machines.
 
     Example:
-        >>> names()[:6]
-        ('anbcdn', 'anbcn', 'mail-delivery', 'office', 'power-of-two', 'square')
+        >>> names()[:4]
+        ('anbcdn', 'anbcn', 'mail-delivery', 'office')
     """
     files = resources.files(__name__).iterdir()
     return tuple(sorted(f.name.removesuffix(".yaml") for f in files if f.name.endswith(".yaml")))

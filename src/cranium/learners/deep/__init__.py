@@ -1,0 +1,35 @@
+"""Deep learners: counterfactuals for networks, in one fused loop of JAX (extra ``deep``).
+
+``network``, ``policy`` and ``files`` need NumPy only: what was learned can be used without JAX.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+from cranium.errors import MissingExtraError
+
+__all__ = ["require_jax"]
+
+
+def require_jax(learner: str) -> None:
+    """Make sure that JAX is there, and that it keeps what it compiles for the next time.
+
+    ``JAX_COMPILATION_CACHE_DIR`` says where; left out, in the user's cache.
+
+    Example:
+        >>> require_jax("cdqn")
+    """
+    if find_spec("jax") is None:
+        raise MissingExtraError(
+            f"the learner {learner} needs JAX, which is not installed",
+            fix="pip install 'cranium[deep]', or use cql",
+        )
+    import jax
+
+    if jax.config.jax_compilation_cache_dir is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "cranium" / "jax"))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)

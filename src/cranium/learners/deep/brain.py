@@ -1,0 +1,147 @@
+"""What a learner with networks is made of, whatever the world: a method, its numbers, a machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cranium.aamdp.encoding import BoxEncoding
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.errors import InvalidArgumentError
+from cranium.learners import kernels
+from cranium.learners.config import Schedule
+from cranium.learners.deep.dqn import DQN, DQNRates
+from cranium.learners.deep.imagine import ALL, REAL, SOME, Imagining
+from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
+from cranium.learners.deep.td3 import TD3, TD3Rates
+from cranium.learners.deep.worlds import JaxMachine, jax_machine
+from cranium.learners.memory import Memory
+from cranium.learners.network_config import ActorConfig, DeepConfig, NetworkConfig
+
+__all__ = ["DeepBrain", "check_actions"]
+
+FEW, SEVERAL = 16, 8
+"""Up to how many configurations all are imagined; of more, how many."""
+
+
+def check_actions(learner: str, config: NetworkConfig, actions: gym.Space[Any]) -> None:
+    """Refuse actions that a method cannot choose among."""
+    if isinstance(config, ActorConfig):
+        bounded = isinstance(actions, spaces.Box) and actions.is_bounded()
+        if not bounded or len(actions.shape or ()) != 1:
+            raise InvalidArgumentError(
+                f"{learner} needs continuous actions, a bounded vector, not {actions}",
+                fix="use cdqn or dqn for discrete actions",
+            )
+    elif not isinstance(actions, spaces.Discrete):
+        raise InvalidArgumentError(
+            f"{learner} needs discrete actions, not {actions}",
+            fix="use ctd3 or td3 for continuous actions",
+        )
+
+
+class DeepBrain:
+    """A method with its numbers, and the machine that it knows."""
+
+    def __init__(
+        self,
+        memory: Memory,
+        config: NetworkConfig,
+        agent: np.random.Generator,
+        product: AutomatonAugmentedMDP,
+    ) -> None:
+        self.memory = memory
+        self.config = config
+        self.agent = agent
+        self.automaton = product.automaton
+        self.actions = product.env.action_space
+        self.key = jax.random.key(int(agent.integers(2**32)))
+        self.encoding = BoxEncoding(config.counters, clip=config.clip)
+        self.encoding.bind(product.env.observation_space, product.automaton, product.counter_limit)
+        self.horizon = jnp.int32(min(memory.horizon, 2**31 - 1))
+        self.method, self.rates = _method(config, self.actions, self._alive()), _rates(config)
+        self.seen: list[NDArray[np.float32]] = []
+
+    def _alive(self) -> int:
+        ending = self.memory.mind.ending[: len(self.memory.space)]
+        return int((ending == kernels.GOES_ON).sum())
+
+    def machine(self) -> JaxMachine:
+        """The tables of the machine, as they are now."""
+        memory = self.memory
+        features = np.zeros((len(memory.mind.ending), len(self._features(0))), np.float32)
+        for x in range(len(memory.space)):
+            features[x] = self._features(x)
+        hopes = None
+        if self.config.shaping:
+            hopes = np.zeros(len(features))
+            values = memory.values_of_machine(self.config.shaping_discount)
+            hopes[: len(values)] = values
+        return jax_machine(memory, features, hopes)
+
+    def _features(self, x: int) -> NDArray[np.float32]:
+        return self.encoding.machine_part(self.memory.space.configurations[x])
+
+    def flat(self, observation: Any) -> NDArray[np.float32]:
+        """The features of a ground observation."""
+        return np.asarray(spaces.flatten(self.encoding.ground, observation), np.float32)
+
+    def met(self, _: int, observation: Any) -> None:
+        """An observation has got a number."""
+        self.seen.append(self.flat(observation))
+
+    def policy(self, learned: Any) -> Any:
+        """What was learned."""
+        network = jax.tree.map(np.asarray, learned.network)
+        if isinstance(self.config, ActorConfig):
+            low, high = self.actions.low, self.actions.high  # type: ignore[attr-defined]
+            return ActorPolicy(network.actor, self.encoding, self.automaton, low, high)
+        heads = isinstance(self.config, DeepConfig) and self.config.heads
+        return NetworkPolicy(
+            network,
+            self.encoding,
+            self.automaton,
+            int(self.actions.n),  # type: ignore[attr-defined]
+            int(self.actions.start),  # type: ignore[attr-defined]
+            tuple(self.memory.space.configurations) if heads else (),
+        )
+
+
+def _method(config: NetworkConfig, actions: Any, alive: int) -> Any:
+    count = config.imagined or (alive if alive <= FEW else SEVERAL)
+    kind = SOME
+    if config.configurations == "current" or count == 1:
+        kind, count = REAL, 1
+    elif count >= alive:
+        kind, count = ALL, 1
+    imagining = Imagining(kind, count, config.configurations == "seen")
+    shared = (config.hidden, config.batch, imagining, config.train_every)
+    if isinstance(config, ActorConfig):
+        return TD3(int(actions.shape[0]), *shared, config.delay)
+    if isinstance(config, DeepConfig):
+        return DQN(int(actions.n), *shared, config.heads, config.double)
+    raise NotImplementedError(type(config))
+
+
+def _rates(config: NetworkConfig) -> Any:
+    shared = (
+        jnp.float32(config.learning_rate),
+        jnp.float32(config.discount),
+        jnp.int32(config.warmup),
+    )
+    if isinstance(config, ActorConfig):
+        noises = (config.noise, config.target_noise, config.noise_clip, config.polyak)
+        return TD3Rates(*shared, *(jnp.float32(one) for one in noises))
+    if isinstance(config, DeepConfig):
+        value = config.exploration
+        if not isinstance(value, Schedule):
+            value = Schedule(value, value, 1)
+        schedule = (value.first, value.last, value.over, value.unit == "episodes")
+        return DQNRates(*shared, jnp.int32(config.target_every), jnp.array(schedule, jnp.float32))
+    raise NotImplementedError(type(config))

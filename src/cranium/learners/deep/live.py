@@ -1,0 +1,267 @@
+"""Training networks in any Gymnasium environment: it steps in Python, updates are compiled.
+
+Slower than the loop in which the world steps, too, but it needs nothing of the world.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.aamdp.encoding import DictEncoding
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.errors import InvalidArgumentError, WorldError
+from cranium.learners import kernels
+from cranium.learners.config import Schedule
+from cranium.learners.deep.brain import DeepBrain
+from cranium.learners.deep.imagine import Replay, imagine
+from cranium.learners.deep.policy import scaled
+from cranium.learners.episodes import EpisodeLog, Floats
+from cranium.learners.evaluation import Evaluation, LiveExaminer
+from cranium.learners.network_config import ActorConfig, DeepConfig
+from cranium.worlds.tabular import paid_for
+
+__all__ = ["LiveDeepRun"]
+
+CHUNK = 500
+"""How many samples are taken at most before progress is shown."""
+
+
+class LiveDeepRun:
+    """One run in a live environment."""
+
+    path = "python"
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        product: AutomatonAugmentedMDP,
+        brain: DeepBrain,
+        examiner: LiveExaminer,
+        seed: int,
+        log: bool = False,
+    ) -> None:
+        _check(env, product, brain)
+        self.env, self.product, self.brain, self.examiner = env, product, brain, examiner
+        self.seed: int | None = seed
+        self.ends = [0.0] * 4  # as in kernels.go_on
+        self.log = EpisodeLog(wanted=log)
+        self.machine = brain.machine()
+        self.rows: dict[frozenset[str], int] = {}
+        self.known = np.zeros(len(self.machine.ending), bool)
+        width = int(brain.encoding.width)
+        key = jax.random.fold_in(brain.key, 1)
+        self.learned = brain.method.new(key, width, self.machine)
+        self.replay = self._room(brain.config.replay, width)
+        self.ground: Any = None  # None between episodes
+        self.flat = np.zeros(width, np.float32)
+
+    def _room(self, capacity: int, width: int) -> Replay:
+        action = self.brain.method.no_action()
+        extras = 1 + len(self.brain.memory.space.reward_functions)
+        return Replay(
+            np.zeros((capacity, width), np.float32),
+            np.zeros((capacity, *action.shape), action.dtype),
+            np.zeros((capacity, width), np.float32),
+            np.zeros(capacity, np.int32),
+            np.zeros(capacity, bool),
+            np.zeros((capacity, extras), np.float32),
+            np.zeros(capacity, np.int32),
+        )
+
+    def learn(self, steps: int) -> int:
+        """Take up to so many samples; a status."""
+        for _ in range(min(steps, CHUNK)):
+            self._step()
+            if self.brain.memory.position[kernels.SAMPLES] % self.brain.config.train_every == 0:
+                self._learn()
+        return kernels.RUNNING if np.isfinite(self.learned.loss) else kernels.NOT_FINITE
+
+    def _step(self) -> None:
+        """One sample."""
+        position, space = self.brain.memory.position, self.brain.memory.space
+        if self.ground is None:
+            observation, _ = self.env.reset(seed=self.seed)
+            self.seed = None
+            self._see(observation)
+            position[kernels.CONFIGURATION], position[kernels.AGE] = space.start, 0
+            self._note(int(space.start))
+        x = int(position[kernels.CONFIGURATION])
+        action = self._act(x)
+        before, flat = self.ground, self.flat
+        called = self._called(action)
+        observation, reward, terminated, truncated, info = self.env.step(called)
+        self._see(observation)
+        row = self._row(info["label"])
+        then = space.step(row, x)
+        extra = self._extra(before, called, info)
+        slot = int(position[kernels.SAMPLES]) % len(self.replay.row)
+        ended = bool(terminated and info["ground_terminated"])
+        new = (flat, action, self.flat, row, ended, extra, x)
+        for array, value in zip(self.replay, new, strict=True):
+            array[slot] = value
+        self._note(then)
+        position[kernels.SAMPLES] += 1
+        position[kernels.AGE] += 1
+        position[kernels.CONFIGURATION] = then
+        self.ends[3] += float(reward)
+        if terminated or truncated:
+            self._end(info)
+
+    def _see(self, observation: Any) -> None:
+        if isinstance(self.product.encoding, DictEncoding):
+            self.ground = observation["ground"]
+        else:
+            self.ground = self.product.encoding.decode(observation)[0]
+        self.flat = self.brain.flat(self.ground)
+
+    def _act(self, x: int) -> Any:
+        """An action, to explore with."""
+        config, agent = self.brain.config, self.brain.agent
+        samples = int(self.brain.memory.position[kernels.SAMPLES])
+        if isinstance(config, ActorConfig) and samples < config.warmup:
+            return agent.uniform(-1, 1, self.brain.method.size).astype(np.float32)
+        if isinstance(config, DeepConfig) and agent.random() < self._exploration(config, samples):
+            return int(agent.integers(self.brain.method.actions))
+        greedy = np.asarray(
+            _greedy(self.learned, self.machine, self.flat, x, method=self.brain.method)
+        )
+        if isinstance(config, ActorConfig):
+            noise = config.noise * agent.normal(size=greedy.shape)
+            return np.clip(greedy + noise, -1, 1).astype(np.float32)
+        return int(greedy)
+
+    def _exploration(self, config: DeepConfig, samples: int) -> float:
+        value = config.exploration
+        if not isinstance(value, Schedule):
+            return float(value)
+        return value.at(int(self.ends[0]) if value.unit == "episodes" else samples)
+
+    def _called(self, action: Any) -> Any:
+        """An action as the environment calls it."""
+        space: Any = self.brain.actions
+        if isinstance(space, gym.spaces.Discrete):
+            return action + int(space.start)
+        return scaled(action, space.low, space.high)
+
+    def _row(self, label: frozenset[str]) -> int:
+        """The row of a label; one that was never met gets one."""
+        if label not in self.rows:
+            self.rows[label] = self.brain.memory.space.add_label(label)
+            self._grow()
+        return self.rows[label]
+
+    def _note(self, x: int) -> None:
+        """Room for a configuration, and its counter values are known."""
+        memory = self.brain.memory
+        if x >= len(self.machine.ending) or memory.mind.ending.shape != self.machine.ending.shape:
+            self._grow()
+        self.known[memory.mind.counters[x]] = True
+
+    def _grow(self) -> None:
+        memory = self.brain.memory
+        more = len(memory.space) > len(self.machine.ending)
+        if more and isinstance(self.brain.config, DeepConfig) and self.brain.config.heads:
+            raise InvalidArgumentError(
+                "a head for each configuration needs to know them all at first",
+                fix="give counter_limit=…, or leave heads out",
+            )
+        memory.grow()
+        self.machine = self.brain.machine()
+        known = np.zeros(len(self.machine.ending), bool)
+        known[: len(self.known)] = self.known[: len(known)]
+        self.known = known
+
+    def _extra(self, before: Any, called: Any, info: dict[str, Any]) -> NDArray[np.float32]:
+        functions = self.brain.memory.space.reward_functions
+        if len(functions) >= self.replay.extra.shape[1]:
+            self._widen(1 + len(functions))
+        extra = np.zeros(self.replay.extra.shape[1], np.float32)
+        extra[0] = info.get("ground_reward", 0.0)
+        for number, function in enumerate(functions):
+            extra[1 + number] = paid_for(function, before, called, self.ground)
+        return extra
+
+    def _widen(self, width: int) -> None:
+        """Room for what one more reward function pays: nothing, for what was before it."""
+        wide = np.zeros((len(self.replay.row), width), np.float32)
+        wide[:, : self.replay.extra.shape[1]] = self.replay.extra
+        self.replay = self.replay._replace(extra=wide)
+
+    def _learn(self) -> None:
+        """One update."""
+        brain = self.brain
+        samples = int(brain.memory.position[kernels.SAMPLES])
+        if samples < brain.config.warmup:
+            return
+        size = min(samples, len(self.replay.row))
+        drawn = brain.agent.integers(size, size=brain.config.batch)
+        some = Replay(*(array[drawn] for array in self.replay))
+        method = brain.method
+        wanted = method.batch * method.imagining.randoms
+        u = brain.agent.random(wanted + method.learning, np.float32)
+        told = (self.known, brain.rates, samples, u[:wanted], u[wanted:])
+        self.learned = _improve(self.learned, self.machine, some, *told, method=method)
+
+    def _end(self, info: dict[str, Any]) -> None:
+        episodes, successes, overflows, earned = self.ends
+        success = bool(info["success"])
+        self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
+        self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
+        self.ground = None
+
+    def logged(self, first: int = 0) -> Floats:
+        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        return self.log.rows(first)
+
+    def problem(self, status: int) -> Exception | None:  # noqa: ARG002
+        """The product raises the machine's errors itself."""
+        return None
+
+    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+        """Run some episodes with the greedy policy."""
+        return self.examiner.examine(self.policy(), optimum=optimum)
+
+    def policy(self) -> Any:
+        """What was learned."""
+        return self.brain.policy(self.learned)
+
+
+def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, brain: DeepBrain) -> None:
+    if env.observation_space != product.observation_space or env.action_space != brain.actions:
+        raise WorldError(
+            "a wrapper around the product changes its observations or actions",
+            fix="put it around the environment, inside the product",
+        )
+
+
+def _itself(seen: Any) -> Any:
+    return seen
+
+
+@partial(jax.jit, static_argnames=("method",))
+def _greedy(learned: Any, machine: Any, ground: Any, x: Any, *, method: Any) -> Any:
+    return method.best(learned, machine, ground, x)
+
+
+@partial(jax.jit, static_argnames=("method",))
+def _improve(
+    learned: Any,
+    machine: Any,
+    some: Replay,
+    known: Any,
+    rates: Any,
+    samples: Any,
+    imagining: Any,
+    learning: Any,
+    *,
+    method: Any,
+) -> Any:
+    batch = imagine(some, _itself, known, machine, method.imagining, imagining)
+    return method.improve(learned, machine, batch, rates, jnp.int32(samples), learning)

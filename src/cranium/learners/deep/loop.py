@@ -1,0 +1,166 @@
+"""Act, remember, imagine, learn: one loop for every method and every world, without Python inside.
+
+A method is :class:`~cranium.learners.deep.dqn.DQN` or :class:`~cranium.learners.deep.td3.TD3`; a
+world has the methods of :class:`~cranium.learners.deep.worlds.FiniteJaxWorld`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from cranium.learners.deep.imagine import Replay, draw, imagine
+from cranium.learners.deep.worlds import JaxMachine
+from cranium.learners.kernels import ACCEPTED, GOES_ON, OVERFLOWED
+
+__all__ = ["Life", "interact", "new_life"]
+
+Array = jax.Array
+
+
+class Life(NamedTuple):
+    """Everything that changes."""
+
+    key: Array
+    samples: Array
+    state: Any  # of the world
+    x: Array
+    age: Array
+    refused: Array  # whether the machine refused to go on from here
+    ends: Array  # [4]; episodes, successes, overflows, what the running episode paid
+    log: Array  # [M + 1, 3]; as in kernels.go_on; the last row is written on when nothing ends
+    known: Array  # [X]; which counter values were met
+    learned: Any
+    replay: Replay
+
+
+def new_life(
+    key: Array, world: Any, machine: JaxMachine, method: Any, capacity: int, log: int, state: Any
+) -> Life:
+    """Before the first sample, in a first state of the world."""
+    seen = world.observe(state)
+    action = method.no_action()
+    kept = (seen, action, seen, jnp.int32(0), jnp.asarray(False), world.no_extra(), jnp.int32(0))
+    replay = Replay(*(jnp.zeros((capacity, *one.shape), one.dtype) for one in kept))
+    known = jnp.zeros(machine.ending.shape, bool).at[machine.counters[machine.start]].set(True)
+    ground = world.show(seen).shape[-1]
+    return Life(
+        jax.random.fold_in(key, 0),
+        jnp.int32(0),
+        state,
+        machine.start,
+        jnp.int32(0),
+        jnp.asarray(False),
+        jnp.zeros(4, jnp.float32),
+        jnp.zeros((log + 1, 3), jnp.float32),
+        known,
+        method.new(jax.random.fold_in(key, 1), ground, machine),
+        replay,
+    )
+
+
+@partial(jax.jit, static_argnames=("method",))
+def interact(
+    life: Life,
+    world: Any,
+    machine: JaxMachine,
+    rates: Any,
+    horizon: Array,
+    steps: Array,
+    *,
+    method: Any,
+) -> Life:
+    """Take so many samples, unless the machine refuses to go on, and learn after each."""
+    goal = life.samples + steps
+    parts = (
+        method.acting,
+        world.randoms,
+        world.randoms,
+        method.batch,
+        method.batch * method.imagining.randoms,
+        method.learning,
+    )
+    cuts = [sum(parts[: i + 1]) for i in range(len(parts) - 1)]
+
+    def body(life: Life) -> Life:
+        # Every sample has random numbers of its own, however often somebody looks in between.
+        u = jax.random.uniform(jax.random.fold_in(life.key, life.samples), (sum(parts),))
+        acting, *others = jnp.split(u, cuts)
+        ground = world.show(world.observe(life.state))
+        told = (rates, life.samples, life.ends[0], acting)
+        action = method.act(life.learned, machine, ground, life.x, *told)
+        life = _live(life, world, machine, action, horizon, *others[:2])
+        if method.train_every == 1:
+            return _learn(life, world, machine, rates, method, *others[2:])
+        due = life.samples % method.train_every == 0
+        learn = partial(_learn, life, world, machine, rates, method, *others[2:])
+        after: Life = jax.lax.cond(due, learn, lambda: life)
+        return after
+
+    def going(life: Life) -> Array:
+        return (life.samples < goal) & ~life.refused
+
+    found: Life = jax.lax.while_loop(going, body, life)
+    return found
+
+
+def _live(
+    life: Life,
+    world: Any,
+    machine: JaxMachine,
+    action: Array,
+    horizon: Array,
+    stepping: Array,
+    beginning: Array,
+) -> Life:
+    """See what comes of an action."""
+    state, row, ended, extra = world.step(life.state, action, stepping)
+    slot = life.samples % life.replay.row.shape[0]
+    seen = (world.observe(life.state), action, world.observe(state))
+    new = (*seen, row, ended, extra, life.x)
+    replay = Replay(*(a.at[slot].set(b) for a, b in zip(life.replay, new, strict=True)))
+    after = machine.next_configuration[row, life.x]
+    then = jnp.where(after < 0, life.x, after)
+    samples, age = life.samples + 1, life.age + 1
+    paid = life.ends[3] + machine.pay(row, life.x, extra)
+    ending = machine.ending[then]
+    over = ended | (ending != GOES_ON) | (age >= horizon)
+    success = ending == ACCEPTED
+    entry = jnp.stack([samples.astype(jnp.float32), paid, success.astype(jnp.float32)])
+    rows = life.log.shape[0] - 1
+    place = jnp.where(over, life.ends[0].astype(jnp.int32) % rows, rows)
+    counted = jnp.stack([jnp.float32(1.0), success, ending == OVERFLOWED, jnp.float32(0.0)])
+    ends = life.ends + counted * over
+    pick: Any = partial(jnp.where, over)
+    return life._replace(
+        samples=samples,
+        state=jax.tree.map(pick, world.reset(beginning), state),
+        x=pick(machine.start, then),
+        age=pick(0, age),
+        refused=after < 0,
+        ends=ends.at[3].set(pick(0.0, paid)),
+        log=life.log.at[place].set(entry),
+        known=life.known.at[machine.counters[then]].set(True),
+        replay=replay,
+    )
+
+
+def _learn(
+    life: Life,
+    world: Any,
+    machine: JaxMachine,
+    rates: Any,
+    method: Any,
+    drawing: Array,
+    imagining: Array,
+    learning: Array,
+) -> Life:
+    """One update, on what happened and what might have happened."""
+    size = jnp.minimum(life.samples, life.replay.row.shape[0])
+    some = draw(life.replay, size, drawing)
+    batch = imagine(some, world.show, life.known, machine, method.imagining, imagining)
+    learned = method.improve(life.learned, machine, batch, rates, life.samples, learning)
+    return life._replace(learned=learned)

@@ -1,0 +1,78 @@
+"""How networks begin and learn: Adam, by hand. No library earns its place for so little."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import ndtri
+
+from cranium.learners.deep.network import Network
+
+__all__ = ["Adam", "adam", "huber", "new_adam", "new_network", "normal"]
+
+Array = jax.Array
+
+
+def new_network(
+    key: Array, ground: int, machine: int, hidden: tuple[int, ...], out: int
+) -> Network:
+    """Weights drawn evenly within 1/√(inputs), as PyTorch does."""
+    sizes = (ground + machine, *hidden, out)
+    drawn = []
+    for i, (inputs, outputs) in enumerate(pairwise(sizes)):
+        bound = 1.0 / max(inputs, 1) ** 0.5
+        keys = jax.random.split(jax.random.fold_in(key, i))
+        weights = jax.random.uniform(keys[0], (inputs, outputs), minval=-bound, maxval=bound)
+        bias = jax.random.uniform(keys[1], (outputs,), minval=-bound, maxval=bound)
+        drawn.append((weights, bias))
+    (first, bias), *layers = drawn
+    return Network(first[:ground], first[ground:], bias, tuple(layers))
+
+
+class Adam(NamedTuple):
+    """The running means of gradients and of their squares."""
+
+    mean: Any
+    square: Any
+    updates: Array
+
+
+def new_adam(weights: Any) -> Adam:
+    """Nothing was seen yet."""
+    zeros = jax.tree.map(jnp.zeros_like, weights)
+    return Adam(zeros, zeros, jnp.zeros((), jnp.float32))
+
+
+def adam(
+    weights: Any, gradient: Any, state: Adam, rate: Array | float, *, active: Array | bool = True
+) -> tuple[Any, Adam]:
+    """One step (β₁ = 0.9, β₂ = 0.999, ε = 1e-8); nothing happens where it is not active."""
+    scale = jnp.asarray(active, jnp.float32)
+    count = state.updates + scale
+    keep = 1.0 - scale
+    decay, decay_square = 0.9 * scale + keep, 0.999 * scale + keep
+    mean = jax.tree.map(lambda m, g: decay * m + (1 - decay) * g, state.mean, gradient)
+    square = jax.tree.map(
+        lambda v, g: decay_square * v + (1 - decay_square) * g * g, state.square, gradient
+    )
+    safe = jnp.maximum(count, 1.0)
+    step = scale * rate / (1 - 0.9**safe)
+    root = jnp.sqrt(1 - 0.999**safe)
+    weights = jax.tree.map(
+        lambda w, m, v: w - step * m / (jnp.sqrt(v) / root + 1e-8), weights, mean, square
+    )
+    return weights, Adam(mean, square, count)
+
+
+def huber(error: Array) -> Array:
+    """Half the square near zero, the distance elsewhere: what an outlier pulls is bounded."""
+    size = jnp.abs(error)
+    return jnp.where(size < 1.0, 0.5 * error * error, size - 0.5)
+
+
+def normal(u: Array) -> Array:
+    """Normal numbers from even ones."""
+    return ndtri(jnp.clip(u, 1e-6, 1.0 - 1e-6))

@@ -1,0 +1,186 @@
+"""What a network has learned, as a policy. It needs no JAX."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cranium.aamdp.encoding import BoxEncoding
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration
+from cranium.errors import PolicyError, shorten
+from cranium.learners.deep.network import Network, all_heads, forward
+
+__all__ = ["ActorPolicy", "NetworkPolicy", "scaled"]
+
+CHUNK = 1 << 20
+"""How many hidden units are worked out at once, at most."""
+
+
+class _Policy:
+    """What policies of networks share: features, and what others ask a policy for."""
+
+    encoding: BoxEncoding
+    automaton: CountingRewardAutomaton
+
+    def ground(self, observation: Any) -> NDArray[np.float32]:
+        """The features of an observation."""
+        if not self.encoding.ground.contains(observation):
+            raise PolicyError(
+                f"the observation {shorten(observation)} is not in {self.encoding.ground}",
+                fix="use the policy in the world that it was trained in",
+            )
+        return np.asarray(spaces.flatten(self.encoding.ground, observation), np.float32)
+
+    def machine(self, configuration: Configuration) -> NDArray[np.float32]:
+        """The features of a configuration."""
+        return self.encoding.machine_part(configuration)
+
+    def with_unknown(self, unknown: str) -> Self:  # noqa: ARG002
+        """The same policy: nothing is unknown to a network."""
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
+        from cranium.learners.deep.files import save_network
+
+        save_network(self, path)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPolicy(_Policy):
+    """The greedy policy of a network that values actions.
+
+    It has an answer to every observation of its space, and to every configuration: also to counter
+    values that were never met, right or wrong. (With a head for each configuration only to those
+    that have one.)
+
+    Attributes:
+        network: The weights.
+        encoding: Makes ground observations and configurations into features.
+        automaton: The task.
+        num_actions: How many actions there are.
+        first_action: What the environment calls action 0.
+        configurations: Those with a head of their own, if there are heads.
+        world: What tells the world that it was made in from others.
+        about: How it was made: the learner, its settings, the seed, the samples.
+    """
+
+    network: Network = field(repr=False)
+    encoding: BoxEncoding = field(repr=False)
+    automaton: CountingRewardAutomaton
+    num_actions: int
+    first_action: int = 0
+    configurations: tuple[Configuration, ...] = field(default=(), repr=False)
+    world: str = field(default="", repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(
+        self,
+        observation: Any,
+        configuration: Configuration,
+        rng: np.random.Generator | None = None,  # noqa: ARG002 - as other policies
+    ) -> int:
+        """The best action, as the environment calls it."""
+        best = int(np.argmax(self.values([observation], [configuration])[0, 0]))
+        return best + self.first_action
+
+    @property
+    def action_space(self) -> spaces.Space[Any]:
+        """The actions, as the environment calls them."""
+        return spaces.Discrete(self.num_actions, start=self.first_action)
+
+    def values(
+        self, observations: Sequence[Any], configurations: Sequence[Configuration]
+    ) -> NDArray[np.float32]:
+        """Q, for each observation and each configuration: [O, X, A]."""
+        ground = np.array([self.ground(seen) for seen in observations])
+        if self.configurations:
+            columns = [self.place(x) for x in configurations]
+            found: NDArray[np.float32] = all_heads(self.network, ground, self.num_actions)
+            return found[:, columns]
+        machine = np.array([self.machine(x) for x in configurations])
+        width = max(len(part) for part, _ in self.network.layers)
+        step = max(1, CHUNK // (width * max(len(machine), 1)))
+        parts = [
+            forward(self.network, ground[i : i + step, None], machine[None])
+            for i in range(0, len(ground), step)
+        ]
+        return np.concatenate(parts)
+
+    def number(self, observation: Any) -> int:
+        """Networks know observations by their features, not by numbers."""
+        self.ground(observation)
+        return 0
+
+    def place(self, configuration: Configuration) -> int:
+        """Which head belongs to a configuration; 0 if all have one network."""
+        if not self.configurations:
+            return 0
+        try:
+            return self.configurations.index(configuration)
+        except ValueError:
+            raise PolicyError(
+                f"the configuration {configuration} has no head in this network",
+                fix="train with a greater counter_limit, or without heads",
+            ) from None
+
+    def actions(
+        self,
+        observations: Sequence[Any],
+        configurations: Sequence[Configuration],
+        any_action: int,  # noqa: ARG002 - it is never in doubt
+    ) -> NDArray[np.int64]:
+        """The best actions for all of them, counted from 0: [O, X]."""
+        best: NDArray[np.int64] = np.argmax(self.values(observations, configurations), axis=2)
+        return best
+
+
+@dataclass(frozen=True, eq=False)
+class ActorPolicy(_Policy):
+    """What the actor of TD3 does: continuous actions, without noise.
+
+    Attributes:
+        network: The weights of the actor.
+        encoding: Makes ground observations and configurations into features.
+        automaton: The task.
+        low: The least action of the environment. [D]
+        high: The greatest. [D]
+        world: What tells the world that it was made in from others.
+        about: How it was made.
+    """
+
+    network: Network = field(repr=False)
+    encoding: BoxEncoding = field(repr=False)
+    automaton: CountingRewardAutomaton
+    low: NDArray[np.floating[Any]] = field(repr=False)
+    high: NDArray[np.floating[Any]] = field(repr=False)
+    world: str = field(default="", repr=False)
+    about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __call__(
+        self,
+        observation: Any,
+        configuration: Configuration,
+        rng: np.random.Generator | None = None,  # noqa: ARG002 - as other policies
+    ) -> NDArray[np.float32]:
+        """The action, as the environment calls it."""
+        inner = forward(self.network, self.ground(observation), self.machine(configuration))
+        return scaled(np.tanh(inner), self.low, self.high)
+
+    @property
+    def action_space(self) -> spaces.Space[Any]:
+        """The actions, as the environment calls them."""
+        return spaces.Box(self.low, self.high, dtype=self.low.dtype.type)
+
+
+def scaled(action: Any, low: Any, high: Any) -> NDArray[np.float32]:
+    """An action from -1 to 1 as the environment calls it."""
+    inside = np.clip(low + (action + 1) / 2 * (high - low), low, high)
+    return np.asarray(inside, np.float32)

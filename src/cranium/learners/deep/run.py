@@ -1,0 +1,121 @@
+"""Training where the world is made of arrays: everything in one loop of JAX."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.tabular_product import TabularProduct
+from cranium.learners import kernels
+from cranium.learners.deep.brain import DeepBrain
+from cranium.learners.deep.loop import interact, new_life
+from cranium.learners.deep.worlds import finite_world
+from cranium.learners.episodes import EpisodeLog, Floats
+from cranium.learners.evaluation import Evaluation, LiveExaminer, TabularExaminer
+from cranium.learners.tabular import TabularRun
+
+__all__ = ["FiniteDeepRun", "FusedRun"]
+
+CHUNK = 1_000
+"""How many samples are taken at most before Ctrl-C is heard and progress is shown."""
+
+
+class FusedRun:
+    """One run in a world that steps inside the loop."""
+
+    path = "jax"
+
+    def __init__(
+        self, brain: DeepBrain, world: Any, examiner: LiveExaminer, log: bool = False
+    ) -> None:
+        self.brain = brain
+        self.examiner: Any = examiner
+        self.ends = np.zeros(4)
+        self.log = EpisodeLog(wanted=log, room=CHUNK)
+        first = jax.random.uniform(jax.random.fold_in(brain.key, 2), (world.randoms,))
+        self._begin(world, world.reset(first))
+
+    def _begin(self, world: Any, state: Any) -> None:
+        brain = self.brain
+        self.arrays, self.machine = world, brain.machine()
+        capacity = brain.config.replay
+        self.life = new_life(brain.key, world, self.machine, brain.method, capacity, CHUNK, state)
+
+    def learn(self, steps: int) -> int:
+        """Take up to so many samples; a status."""
+        self.log.empty(int(self.ends[0]))
+        brain = self.brain
+        told = (brain.rates, brain.horizon, jnp.int32(min(steps, CHUNK)))
+        life = interact(self.life, self.arrays, self.machine, *told, method=brain.method)
+        finite = bool(jnp.isfinite(life.learned.loss))  # waits until it is done
+        self.life = life
+        self.ends[:] = life.ends
+        if self.log.wanted:
+            self.log.ring[:] = life.log[:-1]
+        position = brain.memory.position
+        position[kernels.SAMPLES], position[kernels.AGE] = life.samples, life.age
+        position[kernels.CONFIGURATION] = life.x
+        if life.refused:
+            return kernels.REFUSED
+        return kernels.RUNNING if finite else kernels.NOT_FINITE
+
+    def logged(self, first: int = 0) -> Floats:
+        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        self.log.empty(int(self.ends[0]))
+        return self.log.rows(first)
+
+    def problem(self, status: int) -> Exception | None:
+        """The machine's own error, if it refused to go on."""
+        return TabularRun.problem(self, status)  # type: ignore[arg-type]
+
+    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+        """Run some episodes with the greedy policy."""
+        found: Evaluation = self.examiner.examine(self.policy(), optimum=optimum)
+        return found
+
+    def policy(self) -> Any:
+        """What was learned."""
+        return self.brain.policy(self.life.learned)
+
+
+class FiniteDeepRun(FusedRun):
+    """One run in a finite world."""
+
+    def __init__(
+        self,
+        product: AutomatonAugmentedMDP,
+        model: TabularProduct,
+        brain: DeepBrain,
+        examiner: TabularExaminer,
+        seed: int,
+        log: bool = False,
+    ) -> None:
+        listed = TabularRun(product, model, brain, examiner, seed)  # type: ignore[arg-type]
+        self.brain = brain
+        self.examiner = examiner
+        self.ends = listed.ends
+        self.log = EpisodeLog(wanted=log, room=CHUNK)
+        self.rows, self.columns = jnp.asarray(listed.rows), jnp.asarray(listed.columns)
+        state = jnp.int32(brain.memory.position[kernels.STATE])
+        self._begin(finite_world(listed.world, np.array(brain.seen)), state)
+
+    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+        """Follow the greedy policy exactly."""
+        told = (self.machine, self.arrays.features, self.rows, self.columns)
+        best = _greedy(self.life.learned, *told, method=self.brain.method)
+        found: Evaluation = self.examiner.examine_actions(
+            np.asarray(best, np.int64), optimum=optimum
+        )
+        return found
+
+
+@partial(jax.jit, static_argnames=("method",))
+def _greedy(
+    learned: Any, machine: Any, features: Any, rows: Any, columns: Any, *, method: Any
+) -> Any:
+    return method.best(learned, machine, features[rows], columns)

@@ -1,0 +1,166 @@
+"""TD3 for continuous actions, and counterfactual TD3: the same updates, on what is imagined."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from cranium.learners.deep.imagine import Batch, Imagining, outcome
+from cranium.learners.deep.network import Network, forward
+from cranium.learners.deep.optimiser import Adam, adam, new_adam, new_network, normal
+from cranium.learners.deep.worlds import JaxMachine
+
+__all__ = ["TD3", "TD3Rates"]
+
+Array = jax.Array
+
+
+class Networks(NamedTuple):
+    """One that acts, and two that value: the lesser of two values is less often too high."""
+
+    actor: Network
+    critics: tuple[Network, Network]
+
+
+class Learned(NamedTuple):
+    """What changes by learning."""
+
+    network: Networks
+    target: Networks
+    actor_adam: Adam
+    critic_adam: Adam
+    loss: Array
+
+
+class TD3Rates(NamedTuple):
+    """Numbers that may change without compiling again."""
+
+    learning_rate: Array
+    discount: Array
+    warmup: Array
+    noise: Array
+    target_noise: Array
+    noise_clip: Array
+    polyak: Array
+
+
+class TD3(NamedTuple):
+    """What the loop is compiled for: actions of D numbers from -1 to 1."""
+
+    size: int
+    hidden: tuple[int, ...]
+    batch: int
+    imagining: Imagining
+    train_every: int
+    delay: int
+
+    @property
+    def acting(self) -> int:
+        """How many random numbers an action takes."""
+        return self.size
+
+    @property
+    def learning(self) -> int:
+        """How many random numbers an update takes, besides those of the batch."""
+        return self.batch * self.size
+
+    def no_action(self) -> Array:
+        """An action like any other, for the size of the replay."""
+        return jnp.zeros(self.size, jnp.float32)
+
+    def new(self, key: Array, ground: int, machine: JaxMachine) -> Learned:
+        """Before the first update."""
+        features = machine.features.shape[1]
+        keys = jax.random.split(key, 3)
+        actor = new_network(keys[0], ground, features, self.hidden, self.size)
+        one, other = (
+            new_network(one, ground + self.size, features, self.hidden, 1) for one in keys[1:]
+        )
+        both = Networks(actor, (one, other))
+        states = new_adam(actor), new_adam(both.critics)
+        return Learned(both, both, *states, jnp.zeros((), jnp.float32))
+
+    def greedy(self, actor: Network, machine: JaxMachine, ground: Array, x: Array) -> Array:
+        """What the actor does: [..., D]."""
+        return jnp.tanh(forward(actor, ground, machine.features[x], jnp))
+
+    def best(self, learned: Learned, machine: JaxMachine, ground: Array, x: Array) -> Array:
+        """The action without noise: [..., D]."""
+        return self.greedy(learned.network.actor, machine, ground, x)
+
+    def act(
+        self,
+        learned: Learned,
+        machine: JaxMachine,
+        ground: Array,
+        x: Array,
+        rates: TD3Rates,
+        samples: Array,
+        episodes: Array,  # noqa: ARG002 - as other methods
+        u: Array,
+    ) -> Array:
+        """The actor's action and some noise; anything at first."""
+        best = self.best(learned, machine, ground, x)
+        tried = jnp.clip(best + rates.noise * normal(u), -1.0, 1.0)
+        return jnp.where(samples < rates.warmup, 2.0 * u - 1.0, tried)
+
+    def improve(
+        self,
+        learned: Learned,
+        machine: JaxMachine,
+        batch: Batch,
+        rates: TD3Rates,
+        samples: Array,
+        u: Array,
+    ) -> Learned:
+        """One step of gradient descent; every so often one for the actor, too."""
+        active = samples >= rates.warmup
+        found = outcome(machine, batch, rates.discount)
+        total = jnp.maximum(found.weight.sum(), 1.0)
+        noise = rates.target_noise * normal(u.reshape(-1, 1, self.size))
+        noise = jnp.clip(noise, -rates.noise_clip, rates.noise_clip)
+        then = self.greedy(learned.target.actor, machine, batch.after, found.then)
+        then = jnp.clip(then + noise, -1.0, 1.0)
+        ahead = _both(learned.target.critics, machine, batch.after, then, found.then).min(0)
+        goal = found.reward + rates.discount * found.going * ahead
+        shape = (*found.then.shape, self.size)
+        done = jnp.broadcast_to(batch.action[:, None], shape)
+
+        def loss(critics: Any) -> Array:
+            q = _both(critics, machine, batch.before, done, batch.x)
+            return (found.weight * (q - goal) ** 2).sum() / total
+
+        value, gradient = jax.value_and_grad(loss)(learned.network.critics)
+        rate = rates.learning_rate
+        critics, critic_adam = adam(
+            learned.network.critics, gradient, learned.critic_adam, rate, active=active
+        )
+
+        def regret(actor: Network) -> Array:
+            action = jnp.broadcast_to(self.greedy(actor, machine, batch.before, batch.x), shape)
+            q = _value(critics[0], machine, batch.before, action, batch.x)
+            return -(found.weight * q).sum() / total
+
+        slope = jax.grad(regret)(learned.network.actor)
+        due = active & (samples % (self.delay * self.train_every) == 0)
+        actor, actor_adam = adam(learned.network.actor, slope, learned.actor_adam, rate, active=due)
+        network = Networks(actor, critics)
+        share = rates.polyak * due
+        target = jax.tree.map(lambda t, w: t + share * (w - t), learned.target, network)
+        return Learned(network, target, actor_adam, critic_adam, value)
+
+
+def _value(critic: Network, machine: JaxMachine, ground: Array, action: Array, x: Array) -> Array:
+    """Q of one critic: [B, K]."""
+    shape = action.shape[:-1]
+    wide = jnp.broadcast_to(ground, (*shape, ground.shape[-1]))
+    both = jnp.concatenate([wide, action], axis=-1)
+    q: Array = forward(critic, both, machine.features[x], jnp)[..., 0]
+    return q
+
+
+def _both(critics: Any, machine: JaxMachine, ground: Array, action: Array, x: Array) -> Array:
+    """Q of both critics: [2, B, K]."""
+    return jnp.stack([_value(critic, machine, ground, action, x) for critic in critics])

@@ -1,0 +1,166 @@
+"""What learners with networks are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.learners.config import (
+    Configurations,
+    LearnerConfig,
+    Schedule,
+    check_choice,
+    check_number,
+    check_rate,
+)
+
+__all__ = ["ActorConfig", "DeepConfig", "NetworkConfig"]
+
+EXPLORATION = Schedule(1.0, 0.1, over=10_000)
+Counters = Literal["raw", "log", "bits"]
+
+
+@dataclass(frozen=True)
+class NetworkConfig(LearnerConfig):
+    """The settings of all learners with networks.
+
+    Attributes:
+        configurations: Which are imagined for every experience that is drawn from the replay:
+            ``"current"`` is none but the real one; else those whose counters were ``"seen"``, or
+            all that are ``"reachable"``.
+        imagined: How many of them, the real one included; left out, all of them if there are at
+            most 16, else 8, drawn anew each time.
+        hidden: The units of the hidden layers.
+        learning_rate: Of Adam.
+        batch: How many experiences are drawn for each update; with what is imagined, that many
+            times more are learned from.
+        replay: How many experiences are kept.
+        warmup: How many samples are taken before the first update.
+        train_every: How many samples are taken for each update.
+        counters: How counters are shown to the network: see :class:`~cranium.aamdp.BoxEncoding`.
+        clip: The greatest value that ``"bits"`` tells apart.
+        shaping: Whether potentials are added that are worked out on the machine alone: Φ = V.
+        shaping_discount: The discount with which they are worked out.
+
+    Example:
+        >>> NetworkConfig(hidden=(64, 64)).learning_rate
+        0.0001
+        >>> NetworkConfig(batch=0)
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: batch is a whole number of at least 1, not 0
+    """
+
+    configurations: Configurations = "reachable"
+    imagined: int | None = None
+    hidden: tuple[int, ...] = (128, 128)
+    learning_rate: float = 1e-4
+    batch: int = 32
+    replay: int = 50_000
+    warmup: int = 100
+    train_every: int = 1
+    counters: Counters = "bits"
+    clip: int = 10
+    shaping: bool = False
+    shaping_discount: float = 0.9
+
+    _shares: ClassVar[tuple[str, ...]] = ("discount", "shaping_discount")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("configurations", self.configurations, ("current", "seen", "reachable"))
+        check_choice("counters", self.counters, ("raw", "log", "bits"))
+        for name in ("batch", "replay", "train_every", "clip"):
+            check_count(name, getattr(self, name))
+        check_count("warmup", self.warmup, least=0)
+        if self.imagined is not None:
+            check_count("imagined", self.imagined)
+        if not isinstance(self.hidden, tuple | list) or not self.hidden:
+            raise InvalidArgumentError(
+                f"hidden are the units of the layers, as in (128, 128), not {shorten(self.hidden)}"
+            )
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        for units in self.hidden:
+            check_count("the units of a hidden layer", units)
+        check_above_zero("learning_rate", self.learning_rate)
+        if self.shaping_discount == 1:
+            raise InvalidArgumentError("shaping_discount is below 1, not 1")
+        check_switch("shaping", self.shaping)
+
+
+def check_above_zero(name: str, value: object) -> None:
+    """Accept a number above zero."""
+    if not check_number(name, value) > 0:
+        raise InvalidArgumentError(f"{name} is above 0, not {value}")
+
+
+def check_switch(name: str, value: object) -> None:
+    """Accept true or false."""
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(f"{name} is true or false, not {shorten(value)}")
+
+
+@dataclass(frozen=True)
+class DeepConfig(NetworkConfig):
+    """The settings of networks that value actions: DQN, and what imagines configurations with it.
+
+    Attributes:
+        target_every: How many samples the target network stays as it is.
+        exploration: ε of ε-greedy.
+        double: Whether the next action is chosen by the network that learns (double DQN).
+        heads: Whether one pass gives the values of all configurations, each with a head of its
+            own; else the configuration is an input.
+
+    Example:
+        >>> DeepConfig(heads=True).double
+        True
+    """
+
+    target_every: int = 500
+    exploration: float | Schedule = EXPLORATION
+    double: bool = True
+    heads: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("target_every", self.target_every)
+        check_rate("exploration", self.exploration)
+        for name in ("double", "heads"):
+            check_switch(name, getattr(self, name))
+
+
+@dataclass(frozen=True)
+class ActorConfig(NetworkConfig):
+    """The settings of TD3, for continuous actions: one network acts, two value what it does.
+
+    Actions are from -1 to 1 inside, whatever the environment calls them.
+
+    Attributes:
+        noise: The deviation of what is added to actions, to explore.
+        target_noise: The deviation of what is added to the next action when it is valued.
+        noise_clip: How much of that at most.
+        delay: How many updates of the values there are for one of the actor.
+        polyak: How far the target networks follow in each update.
+
+    Example:
+        >>> ActorConfig(noise=0.2).delay
+        2
+    """
+
+    learning_rate: float = 3e-4
+    batch: int = 64
+    warmup: int = 1_000
+    noise: float = 0.1
+    target_noise: float = 0.2
+    noise_clip: float = 0.5
+    delay: int = 2
+    polyak: float = 0.005
+
+    _shares = ("discount", "shaping_discount", "polyak")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("delay", self.delay)
+        for name in ("noise", "target_noise", "noise_clip"):
+            if check_number(name, getattr(self, name)) < 0:
+                raise InvalidArgumentError(f"{name} is 0 or more, not {getattr(self, name)}")

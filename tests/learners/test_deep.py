@@ -1,0 +1,404 @@
+"""Networks in finite worlds: against a naive DQN, against value iteration, and by their seeds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from laws.test_table_laws import RandomWorld
+from learners.naive_deep import NaiveDQN
+from learners.tasks import lively_machine, lively_world
+
+import cranium
+from cranium.aamdp.planning import find_product, model_of
+from cranium.automata.transition import Configuration
+from cranium.errors import (
+    FileFormatError,
+    InvalidArgumentError,
+    MissingExtraError,
+    PolicyError,
+    RunError,
+)
+from cranium.learners import DeepConfig, Schedule, train
+from cranium.learners.deep.imagine import Imagining, Replay, imagine, outcome
+from cranium.learners.deep.network import Network, all_heads, forward
+from cranium.learners.deep.optimiser import adam, huber, new_adam
+from cranium.learners.training import _Making
+
+LETTER = "cranium/Letter-anbcdn-v0"
+SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "evaluate_every": 1000}
+
+
+def letter(**options):
+    return gym.make(LETTER, **{"times": 1, **options})
+
+
+def run_of(env, config, seed=0):
+    """A run before its first sample."""
+    model = model_of(find_product(env))
+    seeds = np.random.SeedSequence(seed).spawn(2)
+    agent = np.random.default_rng(seeds[0])
+    make = _Making("cdqn", config, env, None, agent, None, False, "auto")
+    from cranium.learners.evaluation import TabularExaminer
+
+    examiner = TabularExaminer(env, model, None, config.discount)
+    return make.tabular(model, examiner, int(seeds[1].generate_state(1)[0]))
+
+
+# Parts
+
+
+def test_the_first_layer_adds_what_both_parts_of_the_input_say():
+    rng = np.random.default_rng(0)
+    ground, machine = rng.normal(size=(5, 3)), rng.normal(size=(4, 2))
+    layers = ((rng.normal(size=(6, 7)), rng.normal(size=7)),)
+    network = Network(rng.normal(size=(3, 6)), rng.normal(size=(2, 6)), rng.normal(size=6), layers)
+    found = forward(network, ground[:, None], machine)
+    for i in range(5):
+        for j in range(4):
+            both = np.concatenate([ground[i], machine[j]])
+            first = both @ np.concatenate([network.ground, network.machine]) + network.bias
+            wanted = np.maximum(first, 0) @ layers[0][0] + layers[0][1]
+            np.testing.assert_allclose(found[i, j], wanted)
+    heads = network._replace(machine=np.zeros((0, 6)), layers=((layers[0][0][:, :6], np.zeros(6)),))
+    assert all_heads(heads, ground, 2).shape == (5, 3, 2)
+
+
+def test_adam_is_adam_and_sleeps_while_it_is_not_active():
+    weights, gradient = {"a": jnp.array([1.0, -2.0])}, {"a": jnp.array([0.5, 3.0])}
+    after, state = adam(weights, gradient, new_adam(weights), 0.1, active=False)
+    assert np.array_equal(after["a"], weights["a"])
+    assert state.updates == 0
+    mean = square = np.zeros(2)
+    wanted = np.array([1.0, -2.0])
+    for count in range(1, 6):
+        weights, state = adam(weights, gradient, state, 0.1)
+        g = np.array([0.5, 3.0])
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        there = mean / (1 - 0.9**count) / (np.sqrt(square / (1 - 0.999**count)) + 1e-8)
+        wanted = wanted - 0.1 * there
+        np.testing.assert_allclose(weights["a"], wanted, rtol=1e-5)
+    assert state.updates == 5
+
+
+def test_an_outlier_pulls_no_more_than_its_sign():
+    slopes = jax.vmap(jax.grad(huber))(jnp.array([-7.0, -0.5, 0.25, 9.0]))
+    assert slopes.tolist() == [-1.0, -0.5, 0.25, 1.0]
+
+
+@pytest.mark.parametrize("kind", ["real", "some", "all"])
+@pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
+def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
+    run = run_of(gym.make(task), DeepConfig(**{k: SMALL[k] for k in ("hidden", "batch", "replay")}))
+    space, machine = run.brain.memory.space, run.machine
+    rng = np.random.default_rng(1)
+    size, rows = 40, len(space.labels)
+    some = Replay(
+        rng.integers(5, size=size),
+        rng.integers(4, size=size),
+        rng.integers(5, size=size),
+        rng.integers(rows, size=size),
+        rng.random(size) < 0.3,
+        np.zeros((size, 1), np.float32),
+        rng.choice(np.asarray(machine.members), size),
+    )
+    known = np.zeros(len(machine.ending), bool)
+    known[np.asarray(machine.counters)[[0, 1]]] = True
+    for seen_only in (False, True):
+        how = Imagining(kind, 3, seen_only)
+        u = rng.random(size * how.randoms)
+        batch = imagine(some, run.arrays.show, known, machine, how, u)
+        found = outcome(machine, batch, 0.9)
+        x = np.broadcast_to(batch.x, found.then.shape)
+        for i in range(size):
+            if kind != "all":
+                assert x[i, 0] == some.x[i], "the real one is always there"
+            for j in range(x.shape[1]):
+                configuration = space.decode(int(x[i, j]))
+                assert not space.automaton.is_terminal(configuration)
+                mine = (kind == "some" and j == 0) or kind == "real"
+                if seen_only and not mine and found.weight[i, j]:
+                    assert known[machine.counters[x[i, j]]]
+                step = space.automaton.step(configuration, space.labels[int(some.row[i])])
+                if not found.weight[i, j]:  # it cannot happen in this world, or is not to count
+                    assert seen_only or step.configuration not in space.configurations
+                    continue
+                then = space.decode(int(found.then[i, j]))
+                high = max(step.configuration.counters, default=0) > space.counter_limit
+                assert then == (cranium.compiled.tables.OVERFLOW if high else step.configuration)
+                assert found.reward[i, j] == pytest.approx(step.reward)
+                over = some.ended[i] or high or space.automaton.is_terminal(then)
+                assert bool(found.going[i, j]) == (not over)
+
+
+# The loop
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_the_fused_loop_is_the_naive_algorithm(double):
+    config = DeepConfig(
+        hidden=(12, 10),
+        batch=4,
+        replay=500,
+        warmup=5,
+        target_every=20,
+        learning_rate=3e-3,
+        exploration=Schedule(1.0, 0.3, over=40),
+        double=double,
+    )
+    env = letter()
+    product = find_product(env)
+    run = run_of(env, config)
+    brain, world = run.brain, run.examiner.model.world
+    first = run.life.learned.network
+    layers = [(np.concatenate([first.ground, first.machine]), first.bias), *first.layers]
+    space = brain.memory.space
+    state = int(run.life.state)
+    naive = NaiveDQN(product, world, config, brain.key, layers, state, space.counter_limit)
+    alive = [space.decode(int(x)) for x in run.machine.members]
+    for _ in range(8):
+        run.learn(10)
+        for _ in range(10):
+            naive.step(alive, brain.encoding.machine_part)
+        assert int(run.life.state) == naive.state
+        assert space.decode(int(run.life.x)) == naive.x
+        assert run.ends[:2].tolist() == [naive.episodes, naive.successes]
+        found = run.life.learned.network
+        both = np.concatenate([found.ground, found.machine])
+        np.testing.assert_allclose(both, naive.network[0][0], atol=2e-4)
+        for mine, theirs in zip(found.layers, naive.network[1:], strict=True):
+            np.testing.assert_allclose(mine[0], theirs[0], atol=2e-4)
+            np.testing.assert_allclose(mine[1], theirs[1], atol=2e-4)
+
+
+VARIANTS = [
+    {},
+    {"heads": True},
+    {"double": False},
+    {"configurations": "seen"},
+    {"imagined": 2},
+    {"imagined": 2, "configurations": "seen"},
+    {"train_every": 4},
+    {"shaping": True},
+    {"counters": "log"},
+]
+
+
+@pytest.mark.parametrize("more", VARIANTS)
+def test_the_same_seed_gives_the_same_network_however_often_it_is_looked_at(more):
+    env = letter(times=(1, 2))
+    one = train(env, "cdqn", steps=600, seed=3, **{**SMALL, "evaluate_every": 200}, **more)
+    two = train(env, "cdqn", steps=600, seed=3, **{**SMALL, "evaluate_every": 77}, **more)
+    other = train(env, "cdqn", steps=600, seed=4, **SMALL, **more)
+    same = jax.tree.map(np.array_equal, one.policy.network, two.policy.network)
+    assert all(jax.tree.leaves(same))
+    assert not np.array_equal(one.policy.network.bias, other.policy.network.bias)
+    assert one.path == "jax"
+    assert (one.samples, one.episodes, one.successes) == (two.samples, two.episodes, two.successes)
+
+
+def test_on_a_machine_without_counters_counterfactual_dqn_is_crm_exactly():
+    env = gym.make("cranium/Office-mail-delivery-v0")
+    one, two = (train(env, learner, steps=400, seed=1, **SMALL) for learner in ("cdqn", "dcrm"))
+    same = jax.tree.map(np.array_equal, one.policy.network, two.policy.network)
+    assert all(jax.tree.leaves(same))
+
+
+def test_episodes_are_logged_as_they_end():
+    result = train(letter(), "cdqn", steps=2500, seed=0, log=True, **SMALL)
+    assert len(result.log) == result.episodes > 10
+    assert (np.diff(result.log[:, 0]) > 0).all()
+    assert result.log[:, 2].sum() == result.successes
+    assert set(result.log[:, 1]) <= {0.0, 1.0}
+
+
+@pytest.mark.parametrize("more", [{}, {"heads": True}, {"shaping": True}])
+def test_values_come_near_those_of_value_iteration(more):
+    machine = lively_machine(np.random.default_rng(5), 0)
+    machine = replace_otherwise(machine)
+    env = cranium.product(lively_world(np.random.default_rng(5), random=False), machine, horizon=30)
+    config = {"learning_rate": 1e-3, "hidden": (64, 64), "batch": 32, "exploration": 1.0}
+    result = train(env, "cdqn", steps=6000, discount=0.7, target_every=100, **config, **more)
+    solution = cranium.solve(env, discount=0.7)
+    model = model_of(env)
+    q = result.policy.values(model.world.observations, model.space.configurations)
+    mine = q[model.world.observation[model.state], model.configuration]
+    if more.get("shaping"):  # Q − Φ is learned
+        hopes = cranium.learners.machine_values(
+            machine, model.space.configurations, discount=0.9, counter_limit=0
+        )
+        mine = mine + hopes[model.configuration][:, None]
+    assert np.abs(mine - solution.q).mean() < 0.06
+    assert result.evaluation.gap.max() < 0.05
+
+
+def replace_otherwise(machine):
+    """The same machine, which stays where it would refuse."""
+    return cranium.RewardMachine(
+        propositions=machine.propositions,
+        initial=machine.initial,
+        terminal=machine.terminal,
+        accepting=machine.accepting,
+        transitions=machine.transitions,
+    )
+
+
+def test_reward_functions_are_paid_in_the_loop():
+    table = [
+        [(1, min(s + a, 3), frozenset({"goal"} if s + a >= 3 else ()), False)]
+        for s in range(4)
+        for a in (0, 1)
+    ]
+    machine = cranium.loads(
+        """
+        propositions: [goal]
+        initial: u
+        terminal: [done]
+        accepting: [done]
+        transitions:
+          - {from: u, when: goal, to: done, reward: near}
+          - {from: u, when: "!goal", reward: near}
+        """,
+        rewards={"near": lambda s, a, t: float(t[0] - s[0]) / 10 - 0.01 * a},
+    )
+    env = cranium.product(RandomWorld(4, table, ("goal",)), machine, horizon=20)
+    result = train(
+        env, "cdqn", steps=4000, discount=0.8, exploration=1.0, learning_rate=1e-3, target_every=50,
+        hidden=(32, 32),
+    )  # fmt: skip
+    assert result.evaluation.gap.max() < 0.02
+
+
+def test_what_the_machine_refuses_stops_the_training_with_its_error():
+    machine = cranium.loads(
+        """
+        propositions: [A]
+        initial: u
+        terminal: [done]
+        otherwise: error
+        transitions:
+          - {from: u, when: "!A"}
+        """
+    )
+    env = cranium.product(lively_world(np.random.default_rng(2)), machine, horizon=30)
+    with pytest.raises(RunError, match=r"after \d+ samples, in ⟨u⟩"):
+        train(env, "cdqn", steps=500, **SMALL)
+
+
+def test_ctrl_c_keeps_what_was_learned(monkeypatch):
+    from cranium.learners.deep import run
+
+    real, calls = run.interact, []
+
+    def interrupted(*args, **kwargs):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(run, "interact", interrupted)
+    result = train(letter(), "cdqn", steps=5000, **{**SMALL, "evaluate_every": 100})
+    assert result.interrupted
+    assert result.samples == 200
+    assert (
+        result.policy.values([np.array([0, 0, 0])], [result.policy.automaton.start]).shape[2] == 4
+    )
+
+
+# Policies
+
+
+@pytest.mark.parametrize("more", [{}, {"heads": True}])
+def test_a_network_is_saved_and_loaded_without_pickle(tmp_path, more):
+    env = letter()
+    policy = train(env, "cdqn", steps=300, **SMALL, **more).policy
+    path = tmp_path / "agent.npz"
+    policy.save(path)
+    again = cranium.Policy.load(path, env)
+    world = model_of(find_product(env)).world
+    states = policy.configurations or [policy.automaton.start]
+    before, after = (one.values(world.observations, states) for one in (policy, again))
+    assert np.array_equal(before, after)
+    assert again.about["learner"] == "cdqn"
+    found, wanted = cranium.evaluate(env, again), cranium.evaluate(env, policy)
+    assert np.array_equal(found.success, wanted.success)
+    with pytest.raises(PolicyError, match="another world"):
+        cranium.Policy.load(path, letter(times=2))
+
+
+def test_a_damaged_network_is_refused(tmp_path):
+    policy = train(letter(), "cdqn", steps=100, **SMALL).policy
+    bad = policy.network._replace(bias=policy.network.bias[:-1])
+    replace(policy, network=bad).save(tmp_path / "agent.npz")
+    with pytest.raises(FileFormatError, match=r"damaged: .weights of the shape"):
+        cranium.Policy.load(tmp_path / "agent.npz")
+    nan = policy.network._replace(bias=policy.network.bias * np.nan)
+    replace(policy, network=nan).save(tmp_path / "agent.npz")
+    with pytest.raises(FileFormatError, match="not finite"):
+        cranium.Policy.load(tmp_path / "agent.npz")
+
+
+def test_a_policy_acts_without_jax_and_beyond_the_counters_it_met(monkeypatch):
+    env = letter()
+    policy = train(env, "cdqn", steps=100, **SMALL).policy
+    observation, _ = env.reset(seed=0)
+    monkeypatch.setitem(__import__("sys").modules, "jax", None)
+    assert 0 <= policy(observation["ground"], Configuration("counting", (57,))) < 4
+    with pytest.raises(PolicyError, match="is not in MultiDiscrete"):
+        policy(np.array([9, 9, 9]), policy.automaton.start)
+
+
+def test_heads_know_only_the_configurations_they_were_made_for():
+    policy = train(letter(), "cdqn", steps=100, heads=True, **SMALL).policy
+    with pytest.raises(PolicyError, match=r"⟨counting, 57⟩ has no head"):
+        policy(np.array([0, 0, 0]), Configuration("counting", (57,)))
+
+
+def test_a_network_has_no_table():
+    result = train(letter(), "dqn", steps=100, **SMALL)
+    with pytest.raises(PolicyError, match="no table of values"):
+        _ = result.q
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"hidden": ()}, "hidden are the units"),
+        ({"hidden": (0,)}, "units of a hidden layer"),
+        ({"hidden": 128}, "hidden are the units"),
+        ({"learning_rate": 0.0}, "learning_rate is above 0"),
+        ({"imagined": 0}, "imagined is a whole number of at least 1"),
+        ({"counters": "digits"}, "counters are raw, log or bits, not 'digits'"),
+        ({"configurations": "some"}, "configurations are current, seen or reachable"),
+        ({"heads": 1}, "heads is true or false"),
+        ({"exploration": 2}, "exploration is from 0 to 1"),
+        ({"shaping_discount": 1}, "shaping_discount is below 1"),
+    ],
+)
+def test_nonsense_is_refused(settings, said):
+    with pytest.raises(InvalidArgumentError, match=said):
+        train(letter(), "cdqn", steps=10, **settings)
+
+
+def test_learners_say_which_actions_and_machines_they_need():
+    with pytest.raises(InvalidArgumentError, match="dcrm learns on reward machines"):
+        train(letter(), "dcrm", steps=10)
+    with pytest.raises(InvalidArgumentError, match="td3 needs continuous actions"):
+        train(letter(), "td3", steps=10)
+    with pytest.raises(InvalidArgumentError, match="cdqn needs discrete actions"):
+        train(gym.make("cranium/Point-visit-v0"), "cdqn", steps=10)
+    with pytest.raises(InvalidArgumentError, match="as they are"):
+        train(letter(), "cdqn", steps=10, discretise=lambda seen: seen)
+
+
+def test_without_jax_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("cranium.learners.deep.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"cdqn needs JAX.*\n.*cranium\[deep\]"):
+        train(letter(), "cdqn", steps=10)

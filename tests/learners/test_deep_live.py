@@ -1,0 +1,218 @@
+"""Networks where the world is not finite: the point in its square, and any environment in Python."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import cranium
+from cranium.aamdp.planning import find_product
+from cranium.errors import InvalidArgumentError, PolicyError, WorldError
+from cranium.learners import train
+from cranium.learners.config import LearnerConfig
+from cranium.learners.deep.live import LiveDeepRun
+from cranium.learners.deep.point import point_world
+from cranium.learners.memory import Memory, open_space
+from cranium.worlds import PointWorld
+
+SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}
+
+
+def same(one, two):
+    leaves = jax.tree.map(np.array_equal, one.policy.network, two.policy.network)
+    return all(jax.tree.leaves(leaves))
+
+
+def cart(horizon=100):
+    """The pole on its cart, from Gymnasium: go right, then left, and never let it fall."""
+
+    def labelling(s, a, t):
+        return {"right"} if t[0] > 0.1 else {"left"} if t[0] < -0.1 else ()
+
+    labelling.events = ("left", "right")
+    machine = cranium.compile_language("right left")
+    return cranium.product(gym.make("CartPole-v1"), machine, labelling=labelling, horizon=horizon)
+
+
+def pendulum():
+    """The pendulum, from Gymnasium: its actions are from −2 to 2."""
+
+    def labelling(s, a, t):
+        return {"up"} if t[0] > 0.9 else {"down"} if t[0] < -0.9 else ()
+
+    labelling.events = ("down", "up")
+    machine = cranium.compile_language("down up")
+    return cranium.product(gym.make("Pendulum-v1"), machine, labelling=labelling, horizon=50)
+
+
+# The point, inside the loop
+
+
+@pytest.mark.parametrize("actions", ["continuous", "discrete"])
+@pytest.mark.parametrize("view", ["offers", "markov"])
+def test_the_point_moves_in_the_loop_as_in_the_environment(actions, view):
+    machine = cranium.library.load("point-deliver")
+    ground = PointWorld(mail=(1, 3), actions=actions, observation=view)
+    env = cranium.product(ground, machine, horizon=300)
+    memory = Memory(open_space(machine, 5), LearnerConfig(), 4, 300, 1)
+    world = point_world(env, memory)
+    rng = np.random.default_rng(0)
+    step = jax.jit(world.step)
+    for times in (1, 3):
+        observation, _ = env.reset(seed=0, options={"times": {"mail": times}})
+        state = (jnp.asarray(ground.position), jnp.asarray(ground.left))
+        for _ in range(200):
+            aim = ground.centres[rng.integers(4)] - ground.position
+            action = np.sign(aim).astype(np.float32)
+            if actions == "discrete":
+                action = int(rng.integers(4))
+            observation, _, over, _, info = env.step(action)
+            state, row, ended, extra = step(state, jnp.asarray(action), jnp.full(6, 0.5))
+            np.testing.assert_allclose(world.observe(state), observation["ground"], atol=1e-6)
+            label = memory.space.label_index(info["label"])
+            assert int(row) == label
+            assert not ended
+            assert extra.tolist() == [0.0]
+            if over:
+                break
+
+
+def test_starts_and_amounts_are_drawn_as_in_the_environment():
+    machine = cranium.library.load("point-deliver")
+    env = cranium.product(PointWorld(mail=(2, 4), start=None), machine, horizon=50)
+    memory = Memory(open_space(machine, 5), LearnerConfig(), 4, 50, 1)
+    world = point_world(env, memory)
+    u = np.random.default_rng(1).random((2000, world.randoms)).astype(np.float32)
+    places, left = jax.vmap(world.reset)(u)
+    mail = np.asarray(left)[:, 2]
+    assert set(mail) == {2, 3, 4}
+    assert abs(np.mean(mail == 3) - 1 / 3) < 0.05
+    np.testing.assert_allclose(np.mean(places, axis=0), 0.5, atol=0.03)
+    assert set(np.asarray(left)[:, 0]) == {-1}, "what never runs out stays so"
+
+
+def test_a_point_behind_a_wrapper_or_with_other_labels_steps_in_python():
+    machine = cranium.library.load("point-visit")
+
+    def memory():
+        return Memory(open_space(machine, 0), LearnerConfig(), 1, 50, 1)
+
+    env = cranium.product(PointWorld(), machine, horizon=50)
+    assert point_world(env, memory()) is not None
+    wrapped = gym.wrappers.RescaleAction(PointWorld(), -1, 1)
+    assert point_world(cranium.product(wrapped, machine, horizon=50), memory()) is None
+    blind = cranium.product(PointWorld(), machine, labelling=lambda s, a, t: (), horizon=50)
+    assert point_world(blind, memory()) is None
+
+
+def test_counterfactual_td3_learns_to_visit_two_places():
+    env = gym.make("cranium/Point-visit-v0")
+    more = {"hidden": (64, 64), "evaluation_episodes": 2, "evaluate_every": 1000}
+    result = train(env, "ctd3", steps=8000, seed=0, until="solved", **more)
+    assert result.path == "jax"
+    assert result.samples_to_solve is not None
+    again = train(env, "ctd3", steps=2000, seed=0, until="solved", **more)
+    other = train(env, "ctd3", steps=2000, seed=1, until="solved", **more)
+    assert again.samples == other.samples or not same(again, other)
+
+
+def test_dqn_runs_on_the_point_with_discrete_actions():
+    machine = cranium.library.load("point-deliver")
+    env = cranium.product(PointWorld(actions="discrete", mail=(1, 2)), machine, horizon=60)
+    one, two = (train(env, "cdqn", steps=400, evaluate_every=every, **SMALL) for every in (100, 73))
+    assert one.path == "jax"
+    assert same(one, two)
+    assert one.evaluation.instances == ("mail once", "mail 2 times")
+
+
+# Any environment, in Python
+
+
+@pytest.mark.parametrize(
+    ("make", "learner"),
+    [(cart, "cdqn"), (cart, "dqn"), (pendulum, "ctd3"), (pendulum, "td3")],
+)
+def test_environments_of_others_learn_in_python_and_seeds_repeat(make, learner):
+    one, two = (
+        train(make(), learner, steps=200, evaluate_every=every, **SMALL) for every in (100, 70)
+    )
+    assert one.path == "python"
+    assert one.samples == 200
+    assert same(one, two)
+    assert not same(one, train(make(), learner, steps=200, seed=5, evaluate_every=100, **SMALL))
+
+
+def test_a_finite_world_may_step_in_python_too():
+    env = gym.make("cranium/Letter-anbcdn-v0", times=1)
+    result = train(env, "cdqn", steps=150, path="python", log=True, **SMALL)
+    assert result.path == "python"
+    assert len(result.log) == result.episodes
+    assert result.policy(np.array([0, 0, 0]), result.policy.automaton.start) in range(4)
+
+
+def test_only_the_end_of_the_world_itself_is_remembered_as_one():
+    seen = []
+    original = LiveDeepRun._step
+
+    def step(self):
+        original(self)
+        slot = int(self.brain.memory.position[3]) - 1
+        seen.append((bool(self.replay.ended[slot]), self.ground is None))
+
+    patch = pytest.MonkeyPatch()
+    patch.setattr(LiveDeepRun, "_step", step)
+    try:
+        result = train(cart(horizon=20), "dqn", steps=300, evaluate_every=300, **SMALL)
+    finally:
+        patch.undo()
+    assert sum(over for _, over in seen) == result.episodes
+    ended = sum(end for end, _ in seen)
+    assert 0 < ended < result.episodes, "poles fall, and other episodes are cut off after 20 steps"
+    assert all(over for end, over in seen if end)
+
+
+def test_labels_and_counters_may_turn_up_late():
+    def labelling(s, a, t):
+        return {"right"} if t[0] > 0 else ()
+
+    labelling.events = ("right", "left")
+    machine = cranium.loads(
+        """
+        propositions: [right, left]
+        counters: [n]
+        initial: u
+        terminal: [done]
+        accepting: [done]
+        transitions:
+          - {from: u, when: right, add: {n: 1}}
+          - {from: u, when: "left & !right", if: "n > 0", to: done, reward: 1}
+        """
+    )
+    ground = gym.make("CartPole-v1").unwrapped  # without its time limit nothing bounds a counter
+    env = cranium.product(ground, machine, labelling=labelling)
+    result = train(env, "cdqn", steps=300, evaluate_every=300, configurations="seen", **SMALL)
+    assert result.samples == 300
+    with pytest.raises(InvalidArgumentError, match="needs to know them all"):
+        train(env, "cdqn", steps=300, heads=True, **SMALL)
+
+
+def test_actions_are_those_of_the_environment(tmp_path):
+    env = pendulum()
+    policy = train(env, "ctd3", steps=100, evaluate_every=100, **SMALL).policy
+    observation, _ = env.reset(seed=0)
+    action = policy(observation["ground"], find_product(env).configuration)
+    assert env.action_space.contains(action)
+    policy.save(tmp_path / "agent.npz")
+    again = cranium.Policy.load(tmp_path / "agent.npz", env)
+    assert np.array_equal(again(observation["ground"], policy.automaton.start), action)
+    with pytest.raises(PolicyError, match="made for the task"):
+        cranium.Policy.load(tmp_path / "agent.npz", gym.make("cranium/Point-visit-v0"))
+
+
+def test_wrappers_that_change_what_is_seen_or_done_belong_inside():
+    env = gym.wrappers.RescaleAction(pendulum(), -1, 1)
+    with pytest.raises(WorldError, match="inside the product"):
+        train(env, "ctd3", steps=10)
