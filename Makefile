@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help reproduction demo test test-ray test-sb3 check format docs pictures bench clean
+.PHONY: help reproduction demo test test-ray test-sb3 check format docs pictures bench bench-deep clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -61,6 +61,10 @@ bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/learners.py
 	$(BIN)/python benchmarks/learner_costs.py
 	$(BIN)/python benchmarks/samples.py
+
+bench-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torch, 1 GB)
+	$(BIN)/python benchmarks/sb3_buffer.py
+	$(BIN)/python benchmarks/deep.py
 
 clean:  ## remove what make made
 	rm -rf $(VENV) out docs/_build

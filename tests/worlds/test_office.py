@@ -31,7 +31,7 @@ def test_the_map_is_that_of_the_figure():
     world = OfficeWorld()
     expected = {(12 - y, x): name for name, cells in FIGURE.items() for x, y in cells}
     assert world.at == expected
-    assert world.start == (12 - 2, 3)
+    assert world.starts == ((12 - 2, 3),)
     walls = {
         (12 - y, x)
         for x in range(17)

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -25,7 +26,7 @@ from cranium.cli.sources import (
     parse_pairs,
     task_of,
 )
-from cranium.errors import InvalidArgumentError, PolicyError
+from cranium.errors import InvalidArgumentError, PolicyError, check_count
 from cranium.learners import LEARNERS, Evaluation, TrainingResult
 from cranium.learners.choice import choose_config
 
@@ -51,6 +52,9 @@ def train(
         str, typer.Option("--steps", help="How many samples: 500, 100k, 2M.")
     ] = "100k",
     seed: Annotated[int, typer.Option("--seed", help="The same seed, the same result.")] = 0,
+    seeds: Annotated[
+        int, typer.Option("--seeds", help="How many seeds, from --seed on; 20 allow a claim.")
+    ] = 1,
     until_solved: Annotated[
         bool, typer.Option("--until-solved", help="Stop when every instance is solved.")
     ] = False,
@@ -84,11 +88,12 @@ def train(
     compared with the optimum. Ctrl-C ends it and keeps what was learned.
     For example: cranium train Letter anbcdn --learner planner --learner cql --curve curves.png,
     or: cranium train Office --language "mail person never decoration" --save agent.npz
+    With networks (extra deep): cranium train Letter anbcdn --learner cdqn --seeds 10
     """
     with errors_as_json(as_json):
         chosen = learners or ["cql"]
         if save is not None:
-            _check_save(save, chosen)
+            _check_save(save, chosen, seeds)
         if curve is not None:
             from cranium.figures.curves import check_picture
 
@@ -97,15 +102,9 @@ def train(
         automaton = task_of(world, task, language)
         env = make_env(world, automaton, given)
         more = {**_settings(settings), **({"shaping": True} if shaping else {})}
-        results = []
-        for learner in chosen:
-            results.append(
-                _train(env, learner, steps, seed, until_solved, every, more, quiet=as_json)
-            )
-            if not as_json:
-                _report(env, results[-1][0], results[-1][1])
-            if results[-1][0].interrupted:
-                break
+        each = product(chosen, range(seed, seed + check_count("--seeds", seeds)))
+        told = (steps, until_solved, every, more)
+        results = _train_all(env, list(each), told, several=seeds > 1, quiet=as_json)
         last = results[-1][0]
         if save is not None:
             recipe = {"world": world, "options": given}
@@ -123,19 +122,40 @@ def train(
         raise typer.Exit(INTERRUPTED)
 
 
-def _check_save(save: Path, learners: list[str]) -> None:
+def _check_save(save: Path, learners: list[str], seeds: int) -> None:
     from cranium.learners.files import check_path
 
     check_path(save)
-    if len(learners) > 1:
-        raise InvalidArgumentError("one agent is saved", fix="name one --learner only")
+    if len(learners) > 1 or seeds > 1:
+        raise InvalidArgumentError("one agent is saved", fix="name one --learner and one --seed")
+
+
+def _train_all(
+    env: cranium.AutomatonAugmentedMDP,
+    each: list[tuple[str, int]],
+    told: Any,
+    *,
+    several: bool,
+    quiet: bool,
+) -> list[tuple[TrainingResult, float]]:
+    """Train learners with seeds, and report each as it ends; Ctrl-C ends it after the current."""
+    results: list[tuple[TrainingResult, float]] = []
+    for learner, seed in each:
+        results.append(_train(env, learner, seed, *told, quiet=quiet))
+        if not quiet:
+            (_line if several else _report)(env, *results[-1])
+        if results[-1][0].interrupted:
+            break
+    if several and not quiet:
+        _summary([result for result, _ in results])
+    return results
 
 
 def _train(
     env: cranium.AutomatonAugmentedMDP,
     learner: str,
-    steps: str,
     seed: int,
+    steps: str,
     until_solved: bool,
     every: str | None,
     settings: dict[str, Any],
@@ -177,6 +197,31 @@ def _report(env: cranium.AutomatonAugmentedMDP, result: TrainingResult, seconds:
     solved = result.samples_to_solve
     say(f"solved    {'not yet' if solved is None else f'after {solved:,} samples'}")
     _report_evaluation(result.evaluation)
+
+
+def _line(_: cranium.AutomatonAugmentedMDP, result: TrainingResult, seconds: float) -> None:
+    """One of several seeds."""
+    solved = result.samples_to_solve
+    told = "not solved" if solved is None else f"solved after {solved:,} samples"
+    stopped = ", interrupted" if result.interrupted else ""
+    success = float(result.evaluation.success.mean())
+    say(
+        f"{result.learner} seed {result.seed}: {told}, success {success:.2f} at the end, "
+        f"{result.samples:,} samples in {seconds:.1f} s{stopped}"
+    )
+
+
+def _summary(results: list[TrainingResult]) -> None:
+    """What several seeds came to, for each learner."""
+    from cranium.experiments.statistics import summarise
+
+    for learner in dict.fromkeys(result.learner for result in results):
+        found = [r.samples_to_solve for r in results if r.learner == learner and not r.interrupted]
+        if not found:
+            continue
+        told = summarise(found)
+        median = "none" if told.median is None else f"{told.median:,.0f} samples"
+        say(f"{learner}: {told.solved} of {told.run} seeds solved, median {median}")
 
 
 def _report_evaluation(evaluation: Evaluation) -> None:

@@ -32,7 +32,8 @@ def draw_curves(
 ) -> None:
     """Draw the success of the greedy policy against the samples, a line for each result.
 
-    A dot marks where every instance was solved first. Samples are on a logarithmic scale.
+    Those of one learner have one colour. A dot marks where every instance was solved first. Samples
+    are on a logarithmic scale.
 
     Example:
         >>> import cranium, gymnasium, tempfile
@@ -45,11 +46,23 @@ def draw_curves(
 
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.add_subplot()
-    for result, colour in zip(results, COLOURS * len(results), strict=False):
+    learners = list(dict.fromkeys(result.learner for result in results))
+    for number, result in enumerate(results):
         samples, success = result.curve[:, 0], result.curve[:, 1]
-        axes.plot(samples, success, color=colour, label=result.learner, drawstyle="steps-post")
+        colour = COLOURS[learners.index(result.learner) % len(COLOURS)]
+        alone = sum(other.learner == result.learner for other in results) == 1
+        first = result.learner not in [other.learner for other in results[:number]]
+        axes.plot(
+            samples,
+            success,
+            color=colour,
+            label=result.learner if first else None,
+            alpha=1.0 if alone else 0.5,
+            drawstyle="steps-post",
+        )
         if result.samples_to_solve is not None:
             axes.plot(result.samples_to_solve, 1.0, "o", color=colour)
+        if result.samples_to_solve is not None and alone:
             axes.annotate(
                 f"{result.samples_to_solve:,}",
                 (result.samples_to_solve, 1.0),

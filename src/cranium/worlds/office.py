@@ -61,6 +61,8 @@ class OfficeWorld(FiniteWorld):
         mail: How many items of mail there are: a number, or the least and the greatest of a number
             that is drawn (uniformly) in every episode; None if the mail never runs out.
         layout: ``"paper"`` (Figure "env3", 12 rooms, walls are cells) or ``"toro-icarte"``.
+        start: The cell where an episode begins, by default that of the layout; ``"anywhere"`` for
+            any cell on which nothing happens, drawn (uniformly) in every episode.
         observation: ``"markov"`` is the cell and the mail that is left; ``"cell"`` the cell alone,
             as in the paper.
         render_mode: ``"ansi"`` or ``"rgb_array"``.
@@ -80,6 +82,7 @@ class OfficeWorld(FiniteWorld):
         mail: int | tuple[int, int] | None = (1, 5),
         *,
         layout: Literal["paper", "toro-icarte"] = "paper",
+        start: Cell | Literal["anywhere"] | None = None,
         observation: Literal["markov", "cell"] = "markov",
         render_mode: str | None = None,
     ) -> None:
@@ -92,7 +95,8 @@ class OfficeWorld(FiniteWorld):
             )
         self.mail = None if mail is None else _range(mail)
         self.view = observation
-        self.grid, self.start, self.at = _paper() if layout == "paper" else _toro_icarte()
+        self.grid, own, self.at = _paper() if layout == "paper" else _toro_icarte()
+        self.starts = self._beginning(own if start is None else start)
         names = tuple(dict.fromkeys(self.at.values()))
         self.vocabulary = names if self.mail is None else (*names, EMPTY)
         self.action_space = spaces.Discrete(len(MOVES))
@@ -104,19 +108,36 @@ class OfficeWorld(FiniteWorld):
     # The model
 
     def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, _State]]:
-        """The fixed start; the mail is drawn."""
+        """The start is fixed unless it is anywhere; the mail is drawn."""
         check_options(options, ("mail",))
-        if self.mail is None:
-            if "mail" in options:
-                raise InvalidArgumentError("the mail of this office never runs out")
-            return [(1.0, (self.start, 0))]
+        if self.mail is None and "mail" in options:
+            raise InvalidArgumentError("the mail of this office never runs out")
+        amounts = [0] if self.mail is None else self._amounts(options)
+        chance = 1 / (len(amounts) * len(self.starts))
+        return [(chance, (cell, mail)) for cell in self.starts for mail in amounts]
+
+    def _amounts(self, options: Mapping[str, Any]) -> Sequence[int]:
+        assert self.mail is not None
         low, high = _range(options.get("mail", self.mail))
         if high > self.mail[1]:
             raise InvalidArgumentError(
                 f"there are at most {self.mail[1]} items of mail, not {high}",
                 fix=f"make the world with mail=({self.mail[0]}, {high})",
             )
-        return [(1 / (high - low + 1), (self.start, mail)) for mail in range(low, high + 1)]
+        return range(low, high + 1)
+
+    def _beginning(self, start: Any) -> tuple[Cell, ...]:
+        """The cells where an episode may begin."""
+        plain = tuple(cell for cell in self.grid.cells if cell not in self.at)
+        if isinstance(start, str) and start == "anywhere":
+            return plain
+        cell = tuple(start) if isinstance(start, tuple | list) else start
+        if cell not in plain:
+            raise InvalidArgumentError(
+                f"an episode begins on a cell on which nothing happens, not on {shorten(start)}",
+                fix=f"such as {plain[0]}, or anywhere",
+            )
+        return (cell,)
 
     def instances(self) -> Mapping[str, Mapping[str, Any]]:
         """One for each amount of mail.

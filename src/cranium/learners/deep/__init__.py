@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from cranium.errors import MissingExtraError
 
@@ -29,7 +30,8 @@ def require_jax(learner: str) -> None:
         )
     import jax
 
-    if jax.config.jax_compilation_cache_dir is None:
+    settings: Any = jax.config
+    if settings.jax_compilation_cache_dir is None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        jax.config.update("jax_compilation_cache_dir", str(Path(home) / "cranium" / "jax"))
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+        settings.update("jax_compilation_cache_dir", str(Path(home) / "cranium" / "jax"))
+        settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)
