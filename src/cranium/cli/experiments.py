@@ -29,7 +29,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="letter, complexity, office, reward-machines, or all.",
+            help="letter, complexity, office, reward-machines, deep, or all.",
             show_default=False,
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.configs import ExperimentConfig, config_of, known, load_configs
+from cranium.experiments.deep import NetworksConfig
 from cranium.experiments.engines import LocalEngine, RayEngine
 from cranium.experiments.letter import LetterConfig
 from cranium.experiments.office import OfficeConfig
@@ -15,6 +16,7 @@ __all__ = [
     "ExperimentConfig",
     "LetterConfig",
     "LocalEngine",
+    "NetworksConfig",
     "OfficeConfig",
     "Outcome",
     "RayEngine",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cranium.experiments.deep import NetworksConfig, one_number
 from cranium.experiments.letter import LetterConfig, together
 from cranium.experiments.reading import Group, Study
 
@@ -30,6 +31,10 @@ def totals(study: Study) -> list[Group]:
         [('all N, one machine', (60.0,)), ('all N, a machine for each', (140.0,))]
     """
     config = study.config
+    if isinstance(config, NetworksConfig):
+        each = [study.group("CRM", one_number(count + 1)) for count in range(config.times)]
+        known = [group for group in each if group is not None]
+        return [_sum(known)] if len(known) == config.times else []
     if not isinstance(config, LetterConfig) or not config.whole:
         return []
     found = []

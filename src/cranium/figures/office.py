@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from cranium.experiments.office import OfficeConfig
-from cranium.experiments.reading import Group, Study
+from cranium.experiments.reading import Study
 from cranium.experiments.statistics import interquartile_mean
 from cranium.figures.style import colour, dashes, legend_below, new_figure, tidy
 
-__all__ = ["caption", "draw"]
+__all__ = ["caption", "curve", "draw"]
 
 
 def draw(study: Study) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def draw(study: Study) -> dict[str, Any]:
         for group in study.groups:
             curves = [r.result["curve"] for r in group.records if r.done]
             if curves:
-                _curve(axes, group, np.array(curves))
+                curve(axes, group.method, np.array(curves), group.method)
         axes.set(
             xscale="log",
             xlabel="samples",
@@ -35,13 +35,14 @@ def draw(study: Study) -> dict[str, Any]:
     return {"office": figure}
 
 
-def _curve(axes: Any, group: Group, curves: Any) -> None:
+def curve(axes: Any, method: str, curves: Any, name: str) -> None:
+    """The curves of a method's seeds: their interquartile mean, and their middle half."""
     samples, success = curves[0, :, 0], curves[:, :, 1]
     middle = [interquartile_mean(success[:, i]) for i in range(len(samples))]
     low, high = np.quantile(success, [0.25, 0.75], axis=0)
-    look = {"color": colour(group.method), "linestyle": dashes(group.method)}
-    axes.plot(samples, middle, label=group.method, **look)
-    axes.fill_between(samples, low, high, color=colour(group.method), alpha=0.18, linewidth=0)
+    look = {"color": colour(method), "linestyle": dashes(method)}
+    axes.plot(samples, middle, label=name, **look)
+    axes.fill_between(samples, low, high, color=colour(method), alpha=0.18, linewidth=0)
 
 
 def caption(study: Study) -> str:

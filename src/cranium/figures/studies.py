@@ -13,7 +13,7 @@ from cranium.automata.draw import draw
 from cranium.automata.files import write_bytes
 from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.reading import Study
-from cranium.figures import complexity, letter, office, reward_machines
+from cranium.figures import complexity, deep, letter, office, reward_machines
 from cranium.figures.style import save
 
 __all__ = ["draw_study", "machines"]
@@ -26,6 +26,7 @@ _MODULES: dict[str, ModuleType] = {
     "complexity": complexity,
     "office": office,
     "reward-machines": reward_machines,
+    "deep": deep,
 }
 
 

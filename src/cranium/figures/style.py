@@ -27,6 +27,9 @@ _FIXED = {
     "HRM": 3,
     "CRA": 0,
     "RM": 1,
+    "DQN": 7,
+    "DQN, same batch": 6,
+    "CQL heads": 2,
 }
 """A method has the same colour in every figure."""
 FEW = 150

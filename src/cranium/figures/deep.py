@@ -1,0 +1,52 @@
+"""Figure "deep": learning curves of networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cranium.experiments.deep import BATCH, IMAGINED, LETTERS, STATES, NetworksConfig, one_number
+from cranium.experiments.reading import Study
+from cranium.figures.office import curve
+from cranium.figures.style import legend_below, new_figure, tidy
+
+__all__ = ["caption", "draw"]
+
+
+def draw(study: Study) -> dict[str, Any]:
+    """The figures of the experiment, by their names."""
+    config = study.config
+    assert isinstance(config, NetworksConfig)
+    with new_figure(3.1 * len(config.cases), 3.4) as figure:
+        panels = np.atleast_1d(figure.subplots(1, len(config.cases), sharey=True))
+        for axes, case in zip(panels, config.cases, strict=True):
+            for group in study.groups:
+                # Of the machines for one N, that for the greatest is shown beside those for all.
+                alone = case == LETTERS and group.case == one_number(config.times)
+                curves = [r.result["curve"] for r in group.records if r.done]
+                if curves and (group.case == case or alone):
+                    name = f"{group.method}, N = {config.times} only" if alone else group.method
+                    curve(axes, group.method, np.array(curves), name)
+            axes.set(xlabel="samples", title=case, ylim=(-0.03, 1.05))
+            tidy(axes)
+        panels[0].set_ylabel("success of the greedy policy")
+        legend_below(figure, panels[-1], 3)
+    return {"deep": figure}
+
+
+def caption(study: Study) -> str:
+    """What was run, and what the figure shows."""
+    config = study.config
+    assert isinstance(config, NetworksConfig)
+    return (
+        f"**Networks** (Figure “deep”), {config.trials} seeds (the paper has 10): interquartile "
+        "means of the success of the greedy policy, and the middle half of the seeds. Two hidden "
+        f"layers of 128 units; DQN learns from {BATCH} experiences in each update, CRM and CQL "
+        f"imagine each of them in |U| = {STATES} states (with letters, in {IMAGINED} "
+        "configurations), and “DQN, same batch” draws as many real ones instead. As published: "
+        f"the whole map, {config.published:,} samples, learning rate 0.0001. Any start: the same "
+        "task, but an episode begins anywhere; defaults of the library. Letters: A^N B C D^N, N "
+        f"drawn from 1 to {config.times}; CRM needs a machine and a network for each N. Nothing "
+        "was tuned."
+    )
