@@ -15,7 +15,7 @@ import typer
 
 from cranium.cli.output import INTERRUPTED, errors_as_json, say, table_console
 from cranium.cli.sources import AsJson
-from cranium.errors import InvalidArgumentError, UnknownNameError, check_count
+from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError, check_count
 
 __all__ = ["register"]
 
@@ -82,6 +82,8 @@ def reproduce(
         say(f"all of it: {_duration(configs, workers or _cores())}")
     if dry_run:
         return
+    for each in configs:
+        each.require()
     failed = False
     with _engine(engine, workers, address) as found:
         for each in configs:
@@ -134,12 +136,18 @@ def _named(names: list[str]) -> list[Any]:
             raise UnknownNameError.of("experiment", name, [*known(), "all"])
     if "all" not in names:
         return [config_of(name, {}) for name in dict.fromkeys(names)]
-    first, *others = known()
-    return [
-        config_of(first, {}),
-        LetterConfig(protocol="paper"),
-        *(config_of(n, {}) for n in others),
-    ]
+    first, *others = (config_of(name, {}) for name in known())
+    return [first, LetterConfig(protocol="paper"), *filter(_can_run, others)]
+
+
+def _can_run(config: Any) -> bool:
+    """Whether all that an experiment needs is there; what is missing is said."""
+    try:
+        config.require()
+    except MissingExtraError as problem:
+        say(f"{config.folder} is left out: {problem.message} ({problem.fix})")
+        return False
+    return True
 
 
 def _cores() -> int:

@@ -70,6 +70,9 @@ class ExperimentConfig(ABC):
         found = result.get("samples")
         return None if found is None else float(found)
 
+    def require(self) -> None:  # noqa: B027 - most need nothing
+        """Raise :class:`~cranium.errors.MissingExtraError` if what it needs is not installed."""
+
     @abstractmethod
     def quick(self) -> Self:
         """The same, smaller: to see that it works."""

@@ -14,6 +14,7 @@ from cranium.errors import check_count
 from cranium.experiments.configs import ExperimentConfig, check_names, register
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
+from cranium.learners.deep import require_jax
 
 __all__ = ["NetworksConfig", "one_number"]
 
@@ -40,8 +41,7 @@ PAPER: dict[str, Any] = {
     "exploration": {"first": 1.0, "last": 0.05, "over": 1_200, "unit": "samples"},
 }
 """Appendix H has the network, the learning rate, the replay and the batch. What it leaves out is as
-in Stable-Baselines3's DQN, but for the target network, which would be copied once in 12,000 samples.
-"""
+in Stable-Baselines3's DQN, but for the target network, which that copies every 10,000 samples."""
 
 
 def one_number(count: int) -> str:
@@ -87,10 +87,14 @@ class NetworksConfig(ExperimentConfig):
         for name in ("times", "published", "budget", "letters"):
             check_count(name, getattr(self, name))
 
+    def require(self) -> None:
+        """JAX."""
+        require_jax("cdqn")
+
     def quick(self) -> Self:
-        """Two seeds, and budgets in which little is learned: to see that it works."""
-        few = {name: min(getattr(self, name), 2_000) for name in ("published", "budget", "letters")}
-        return replace(self, trials=min(self.trials, 2), times=min(self.times, 2), **few)
+        """One seed, and budgets in which nothing is learned: to see that it works."""
+        few = {name: min(getattr(self, name), 500) for name in ("published", "budget", "letters")}
+        return replace(self, trials=1, times=min(self.times, 2), **few)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

@@ -115,15 +115,15 @@ class DeepConfig(NetworkConfig):
             own; else the configuration is an input.
 
     Example:
-        >>> DeepConfig(heads=True).double
-        True
+        >>> DeepConfig(heads=True).discount
+        0.95
     """
 
     discount: float = 0.95
     learning_rate: float = 2.5e-4
     target_every: int = 1_000
     exploration: float | Schedule = EXPLORATION
-    double: bool = True
+    double: bool = False
     heads: bool = False
 
     def __post_init__(self) -> None:

@@ -23,6 +23,8 @@ def require_jax(learner: str) -> None:
     Example:
         >>> require_jax("cdqn")
     """
+    # The matrices here are too small for several threads, which would wait for each other.
+    os.environ.setdefault("PJRT_NPROC", "1")
     if find_spec("jax") is None:
         raise MissingExtraError(
             f"the learner {learner} needs JAX, which is not installed",

@@ -26,6 +26,8 @@ from cranium.learners.network_config import ActorConfig, DeepConfig, NetworkConf
 
 __all__ = ["DeepBrain", "check_actions"]
 
+MOST = 100_000
+"""How many entries a table of the target network has at most."""
 FEW, SEVERAL = 16, 8
 """Up to how many configurations all are imagined; of more, how many."""
 
@@ -92,6 +94,14 @@ class DeepBrain:
         """The features of a ground observation."""
         return np.asarray(spaces.flatten(self.encoding.ground, observation), np.float32)
 
+    def list_target(self, observations: int) -> None:
+        """Keep the target network as a table, if what can be seen is little enough for that."""
+        config = self.config
+        if isinstance(config, DeepConfig) and not config.double:
+            entries = observations * len(self.memory.mind.ending)
+            used = config.batch * config.target_every // config.train_every  # in its lifetime
+            self.method = self.method._replace(table=entries <= min(used // 2, MOST))
+
     def met(self, _: int, observation: Any) -> None:
         """An observation has got a number."""
         self.seen.append(self.flat(observation))
@@ -125,7 +135,7 @@ def _method(config: NetworkConfig, actions: Any, alive: int) -> Any:
     if isinstance(config, ActorConfig):
         return TD3(int(actions.shape[0]), *shared, config.delay)
     if isinstance(config, DeepConfig):
-        return DQN(int(actions.n), *shared, config.heads, config.double)
+        return DQN(int(actions.n), *shared, config.heads, config.double, table=False)
     raise NotImplementedError(type(config))
 
 

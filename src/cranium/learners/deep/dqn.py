@@ -22,7 +22,7 @@ class Learned(NamedTuple):
     """What changes by learning."""
 
     network: Network
-    target: Network
+    target: Any  # the target network; or, if there is a table, its greatest values. [O, X]
     adam: Adam
     loss: Array
 
@@ -47,6 +47,7 @@ class DQN(NamedTuple):
     train_every: int
     heads: bool
     double: bool
+    table: bool  # whether the target network is kept as its values of all that can be seen
 
     @property
     def acting(self) -> int:
@@ -62,13 +63,20 @@ class DQN(NamedTuple):
         """An action like any other, for the size of the replay."""
         return jnp.zeros((), jnp.int32)
 
-    def new(self, key: Array, ground: int, machine: JaxMachine) -> Learned:
-        """Before the first update."""
+    def new(self, key: Array, ground: int, machine: JaxMachine, everything: Any = None) -> Learned:
+        """Before the first update; a table needs the features of all that can be seen: [O, G]."""
         x, features = machine.features.shape
         sizes = (ground, 0) if self.heads else (ground, features)
         out = x * self.actions if self.heads else self.actions
         network = new_network(key, *sizes, self.hidden, out)
-        return Learned(network, network, new_adam(network), jnp.zeros((), jnp.float32))
+        target = self._target(network, machine, everything)
+        return Learned(network, target, new_adam(network), jnp.zeros((), jnp.float32))
+
+    def _target(self, network: Network, machine: JaxMachine, everything: Any) -> Any:
+        if not self.table:
+            return network
+        every = jnp.arange(machine.ending.shape[0])
+        return self.values(network, machine, everything[:, None], every[None]).max(-1)
 
     def values(self, network: Network, machine: JaxMachine, ground: Array, x: Array) -> Array:
         """Q, for ground features [..., G] and configurations [...]: [..., A]."""
@@ -76,10 +84,9 @@ class DQN(NamedTuple):
             q: Array = forward(network, ground, machine.features[x], jnp)
             return q
         heads = all_heads(network, ground, self.actions, jnp)
-        shape = jnp.broadcast_shapes(heads.shape[:-2], x.shape)
-        heads = jnp.broadcast_to(heads, (*shape, *heads.shape[-2:]))
-        which = jnp.broadcast_to(x, shape)[..., None, None]
-        return jnp.take_along_axis(heads, which, axis=-2)[..., 0, :]
+        # Multiplied by ones and zeros: to pick an entry is slow on the way back.
+        found: Array = (heads * jax.nn.one_hot(x, machine.ending.shape[0])[..., None]).sum(-2)
+        return found
 
     def best(self, learned: Learned, machine: JaxMachine, ground: Array, x: Array) -> Array:
         """The greedy action: [...]."""
@@ -111,22 +118,18 @@ class DQN(NamedTuple):
         rates: DQNRates,
         samples: Array,
         u: Array,  # noqa: ARG002 - nothing here is random
+        everything: Any = None,
     ) -> Learned:
         """One step of gradient descent towards r + γ max Q."""
         found = outcome(machine, batch, rates.discount)
-        ahead = self.values(learned.target, machine, batch.after, found.then)
-        if self.double:
-            judged = self.values(learned.network, machine, batch.after, found.then)
-            best = jnp.take_along_axis(ahead, judged.argmax(-1)[..., None], axis=-1)[..., 0]
-        else:
-            best = ahead.max(-1)
+        best = self._best_ahead(learned, machine, batch, found.then)
         goal = found.reward + rates.discount * found.going * best
         total = jnp.maximum(found.weight.sum(), 1.0)
+        chosen = jax.nn.one_hot(batch.action, self.actions)[:, None]
 
         def loss(network: Network) -> Array:
             q = self.values(network, machine, batch.before, batch.x)
-            action = jnp.broadcast_to(batch.action[:, None, None], (*q.shape[:-1], 1))
-            taken = jnp.take_along_axis(q, action, axis=-1)[..., 0]
+            taken = (q * chosen).sum(-1)
             return (found.weight * huber(taken - goal)).sum() / total
 
         value, gradient = jax.value_and_grad(loss)(learned.network)
@@ -134,6 +137,23 @@ class DQN(NamedTuple):
         network, state = adam(
             learned.network, gradient, learned.adam, rates.learning_rate, active=active
         )
-        due = samples % rates.target_every == 0
-        target: Any = jax.tree.map(partial(jnp.where, due), network, learned.target)
+        due = samples % rates.target_every < self.train_every  # it may not divide the other
+        if self.table:
+            renew = partial(self._target, network, machine, everything)
+            target: Any = jax.lax.cond(due, renew, lambda: learned.target)
+        else:
+            target = jax.tree.map(partial(jnp.where, due), network, learned.target)
         return Learned(network, target, state, value)
+
+    def _best_ahead(
+        self, learned: Learned, machine: JaxMachine, batch: Batch, then: Array
+    ) -> Array:
+        """What the target network says of where a batch leads: [B, K]."""
+        if self.table:
+            table: Array = learned.target[batch.landed[:, None], then]
+            return table
+        ahead = self.values(learned.target, machine, batch.after, then)
+        if not self.double:
+            return ahead.max(-1)
+        judged = self.values(learned.network, machine, batch.after, then)
+        return jnp.take_along_axis(ahead, judged.argmax(-1)[..., None], axis=-1)[..., 0]

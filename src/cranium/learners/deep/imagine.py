@@ -55,6 +55,7 @@ class Batch(NamedTuple):
     extra: Array  # [B, 1, 1 + F]
     x: Array  # [B, K], or [1, K] if they are the same for all
     weight: Array  # [B, K]; what each counts
+    landed: Array  # [B, ...]; what was seen then, as it was kept
 
 
 class Outcome(NamedTuple):
@@ -95,7 +96,7 @@ def imagine(
             weight = jnp.ones(x.shape, jnp.float32)
     before, after = show(some.before)[:, None], show(some.after)[:, None]
     row, ended, extra = some.row[:, None], some.ended[:, None], some.extra[:, None]
-    return Batch(before, some.action, after, row, ended, extra, x, weight)
+    return Batch(before, some.action, after, row, ended, extra, x, weight, some.after)
 
 
 def outcome(machine: JaxMachine, batch: Batch, discount: Array) -> Outcome:

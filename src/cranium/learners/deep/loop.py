@@ -57,7 +57,7 @@ def new_life(
         jnp.zeros(4, jnp.float32),
         jnp.zeros((log + 1, 3), jnp.float32),
         known,
-        method.new(jax.random.fold_in(key, 1), ground, machine),
+        method.new(jax.random.fold_in(key, 1), ground, machine, world.everything()),
         replay,
     )
 
@@ -162,5 +162,6 @@ def _learn(
     size = jnp.minimum(life.samples, life.replay.row.shape[0])
     some = draw(life.replay, size, drawing)
     batch = imagine(some, world.show, life.known, machine, method.imagining, imagining)
-    learned = method.improve(life.learned, machine, batch, rates, life.samples, learning)
+    told = (rates, life.samples, learning, world.everything())
+    learned = method.improve(life.learned, machine, batch, *told)
     return life._replace(learned=learned)

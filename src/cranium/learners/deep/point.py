@@ -77,6 +77,9 @@ class PointJaxWorld(NamedTuple):
         """The features of what was kept: the same."""
         return seen
 
+    def everything(self) -> None:
+        """There is no list of all that can be seen."""
+
 
 def point_world(env: gym.Env[Any, Any], memory: Memory) -> PointJaxWorld | None:
     """The world of a product for the loop; None if it is another one, or may do something else."""

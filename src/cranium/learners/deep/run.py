@@ -102,6 +102,7 @@ class FiniteDeepRun(FusedRun):
         self.log = EpisodeLog(wanted=log, room=CHUNK)
         self.rows, self.columns = jnp.asarray(listed.rows), jnp.asarray(listed.columns)
         state = jnp.int32(brain.memory.position[kernels.STATE])
+        brain.list_target(len(brain.seen))
         self._begin(finite_world(listed.world, np.array(brain.seen)), state)
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:

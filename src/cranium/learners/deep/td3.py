@@ -70,7 +70,7 @@ class TD3(NamedTuple):
         """An action like any other, for the size of the replay."""
         return jnp.zeros(self.size, jnp.float32)
 
-    def new(self, key: Array, ground: int, machine: JaxMachine) -> Learned:
+    def new(self, key: Array, ground: int, machine: JaxMachine, _: Any = None) -> Learned:
         """Before the first update."""
         features = machine.features.shape[1]
         keys = jax.random.split(key, 3)
@@ -114,6 +114,7 @@ class TD3(NamedTuple):
         rates: TD3Rates,
         samples: Array,
         u: Array,
+        everything: Any = None,  # noqa: ARG002
     ) -> Learned:
         """One step of gradient descent; every so often one for the actor, too."""
         active = samples >= rates.warmup

@@ -64,6 +64,10 @@ class FiniteJaxWorld(NamedTuple):
         """The features of what was kept: [..., G]."""
         return self.features[seen]
 
+    def everything(self) -> Array | None:
+        """The features of all that can be seen, if that is a list: [O, G]."""
+        return self.features
+
 
 def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJaxWorld:
     """A finite world as JAX arrays, outcomes side by side."""

@@ -1,0 +1,198 @@
+"""How fast do networks learn? 12,000 interactions, an update after each, on one core, as ratios.
+
+* our loop, with the configuration as an input, and with a head for each configuration;
+* Stable-Baselines3's DQN with our replay buffer;
+* PyCRM's counterfactual DQN.
+
+All learn in the same office, from 96 transitions in each update, with two layers of 128 units, and
+take turns. Compiling is measured in a process of its own, with an empty cache; several seeds with
+the engine of the experiments. Needs ``make bench-deep``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import torch
+from gymnasium import spaces
+from peers import PeerLabels, PeerMachine, Row, by_turns, medians, ratio, write
+from pycrm.agents.sb3.dqn import CounterfactualDQN
+from pycrm.crossproduct import CrossProduct
+from stable_baselines3 import DQN
+
+import cranium
+from cranium.experiments import LocalEngine
+from cranium.experiments.trial import Job, TrainingTrial
+from cranium.learners.sb3 import counterfactual
+from cranium.worlds import OfficeWorld
+
+BATCH, STATES, HORIZON = 96, 2, 1_000
+DELIVERY: dict[int, list[Row]] = {
+    0: [
+        ("mail / (-)", 1, (0,), 0),
+        ("person or decoration / (-)", -1, (0,), 0),
+        ("/ (-)", 0, (0,), 0),
+    ],
+    1: [
+        ("person / (-)", -1, (0,), 1),
+        ("mail or decoration / (-)", -1, (0,), 0),
+        ("/ (-)", 1, (0,), 0),
+    ],
+}
+SHARED: dict[str, Any] = {
+    "learning_rate": 1e-4,
+    "buffer_size": 50_000,
+    "learning_starts": 100,
+    "batch_size": BATCH,
+    "train_freq": 1,
+    "gradient_steps": 1,
+    "target_update_interval": 500,
+    "policy_kwargs": {"net_arch": [128, 128]},
+    "seed": 0,
+    "device": "cpu",
+}
+OURS: dict[str, Any] = {
+    "learning_rate": 1e-4,
+    "batch": BATCH // STATES,  # each is seen in both states
+    "target_every": 500,
+    "double": False,
+}
+
+
+class PeerOffice(CrossProduct[Any, Any, Any, Any]):
+    """The delivery as a user of PyCRM writes it; cells are one-hot."""
+
+    def __init__(self) -> None:
+        world = OfficeWorld(None)
+        ground = gym.wrappers.FlattenObservation(world)
+        labels = PeerLabels(world, ("mail", "person", "decoration"))
+        super().__init__(ground, PeerMachine(DELIVERY), labels, HORIZON)
+        width = spaces.flatdim(world.observation_space) + len(self.crm.U) + len(self.crm.F) + 1
+        self.observation_space = spaces.Box(0.0, 1.0, (width,))
+        self.action_space = world.action_space
+
+
+def task() -> gym.Env[Any, Any]:
+    """The delivery as a product."""
+    return cranium.product(
+        OfficeWorld(None), cranium.library.load("mail-delivery"), horizon=HORIZON
+    )
+
+
+def fused(steps: int, **more: Any) -> Callable[[], float]:
+    """Seconds of a run in our loop."""
+
+    def run() -> float:
+        begin = time.perf_counter()
+        cranium.train(task(), "cdqn", steps=steps, evaluate_every=steps, **OURS, **more)
+        return time.perf_counter() - begin
+
+    return run
+
+
+def in_sb3(steps: int) -> Callable[[], float]:
+    """Seconds of a run of Stable-Baselines3's DQN with our buffer."""
+
+    def run() -> float:
+        env, replay = counterfactual(
+            OfficeWorld(None), cranium.library.load("mail-delivery"), horizon=HORIZON
+        )
+        model = DQN("MlpPolicy", env, **SHARED, **replay)
+        begin = time.perf_counter()
+        model.learn(steps)
+        return time.perf_counter() - begin
+
+    return run
+
+
+def peer(steps: int) -> Callable[[], float]:
+    """Seconds of a run of PyCRM's."""
+
+    def run() -> float:
+        model = CounterfactualDQN("MlpPolicy", PeerOffice(), **SHARED)
+        begin = time.perf_counter()
+        model.learn(steps)
+        return time.perf_counter() - begin
+
+    return run
+
+
+def cold(steps: int) -> float:
+    """Seconds of a run in our loop in a new process that has to compile."""
+    script = f"import deep; print(deep.fused({steps})())"
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": folder}
+        found = subprocess.run(
+            [sys.executable, "-c", script],
+            cwd=Path(__file__).resolve().parent,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    return float(found.stdout.split()[-1])
+
+
+def seeds(steps: int, count: int) -> float:
+    """Seconds of several seeds, on all cores."""
+    trial = TrainingTrial(
+        "bench",
+        "CQL",
+        "office",
+        world="Office",
+        task="mail-delivery",
+        learner="cdqn",
+        options={"mail": None},
+        settings=OURS,
+        steps=steps,
+        every=steps,
+        until=None,
+    )
+    begin = time.perf_counter()
+    with LocalEngine() as engine:
+        for _, record in engine.run([Job(trial, seed) for seed in range(count)]):
+            assert record.done, record.error
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    """Measure all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=12_000)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    runs = {
+        "ours": fused(given.steps),
+        "ours, heads": fused(given.steps, heads=True),
+        "SB3": in_sb3(given.steps),
+        "PyCRM": peer(given.steps),
+    }
+    for name in ("ours", "ours, heads"):
+        runs[name]()  # compile
+    found = by_turns(runs, given.turns)
+    results: dict[str, Any] = {"seconds": medians(found)}
+    print(", ".join(f"{name} {value:.1f} s" for name, value in medians(found).items()))
+    for slow in ("SB3", "PyCRM"):
+        for fast in ("ours", "ours, heads"):
+            results[f"{slow} / {fast}"] = told = ratio(found, slow, fast)
+            print(f"{slow} / {fast}: {told['median']:.1f}")
+    results["cold"] = seconds = cold(given.steps)
+    print(f"with compiling: {seconds:.1f} s; SB3 takes {medians(found)['SB3'] / seconds:.1f} times")
+    results["10 seeds"] = seconds = seeds(given.steps, 10)
+    print(f"10 seeds on all cores: {seconds:.1f} s")
+    write("deep", json.loads(json.dumps(results)))
+
+
+if __name__ == "__main__":
+    main()
