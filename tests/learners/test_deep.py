@@ -93,7 +93,7 @@ def test_an_outlier_pulls_no_more_than_its_sign():
 @pytest.mark.parametrize("kind", ["real", "some", "all"])
 @pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
 def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
-    run = run_of(gym.make(task), DeepConfig(**{k: SMALL[k] for k in ("hidden", "batch", "replay")}))
+    run = run_of(gym.make(task), DeepConfig(hidden=(16,), replay=100, imagined=10_000))
     space, machine = run.brain.memory.space, run.machine
     rng = np.random.default_rng(1)
     size, rows = 40, len(space.labels)
@@ -289,6 +289,83 @@ def test_what_the_machine_refuses_stops_the_training_with_its_error():
         train(env, "cdqn", steps=500, **SMALL)
 
 
+@pytest.mark.parametrize("horizon", [1, 30])
+def test_a_refusal_inside_the_loop_is_the_error_of_the_machine(horizon):
+    """Such products are not listed by themselves, so the run is made by hand."""
+    machine = cranium.loads(
+        """
+        propositions: [A]
+        initial: u
+        terminal: [done]
+        transitions:
+          - {from: u, when: A, to: v}
+          - {from: v, when: A, to: done}
+        """
+    )
+    env = cranium.product(lively_world(np.random.default_rng(2)), machine, horizon=horizon)
+    run = run_of(env, DeepConfig(hidden=(8,), replay=50, exploration=1.0))
+    row = run.brain.memory.space.label_index({"A"})
+    tables = run.machine.next_configuration
+    run.machine = run.machine._replace(next_configuration=tables.at[row, 0].set(-1))
+    while (status := run.learn(50)) == 0 and run.life.samples < 2000:
+        pass
+    assert status == -1
+    assert int(run.life.x) == 0, "it stays where it was refused"
+    assert run.life.samples == run.brain.memory.position[3] < 2000
+
+
+@pytest.mark.parametrize(("target", "train_every"), [(100, 3), (100, 7), (10, 1), (6, 6)])
+def test_the_target_network_follows_once_in_a_while(target, train_every):
+    env = letter()
+    config = DeepConfig(
+        hidden=(8,), batch=4, replay=50, warmup=0, target_every=target, train_every=train_every
+    )
+    run = run_of(env, config)
+    changes, before = [], np.asarray(jax.tree.leaves(run.life.learned.target)[0])
+    for _ in range(2 * target + train_every - 1):
+        run.learn(1)
+        after = np.asarray(jax.tree.leaves(run.life.learned.target)[0])
+        if not np.array_equal(before, after):
+            changes.append(int(run.life.samples))
+        before = after
+    assert len(changes) == 2
+    assert all(change // target == i + 1 for i, change in enumerate(changes))
+
+
+@pytest.mark.parametrize("heads", [False, True])
+def test_a_table_of_the_target_network_changes_nothing_but_the_last_digits(heads):
+    env, found = letter(), []
+    for table in (False, True):
+        run = run_of(env, DeepConfig(hidden=(8,), batch=4, replay=50, target_every=20, heads=heads))
+        run.brain.method = run.brain.method._replace(table=table)
+        run._begin(run.arrays, run.life.state)
+        run.learn(60)
+        found.append(run.life.learned.network)
+    for one, two in zip(*map(jax.tree.leaves, found), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-5)
+    assert run_of(env, DeepConfig(replay=50)).brain.method.table
+    assert not run_of(env, DeepConfig(replay=50, double=True)).brain.method.table
+
+
+def test_ctrl_c_waits_for_jax(monkeypatch):
+    import os
+    import signal
+
+    from cranium.learners.deep import run
+
+    real = run.interact
+
+    def interrupted(life, *args, **kwargs):
+        if int(life.samples) == 100:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(life, *args, **kwargs)
+
+    monkeypatch.setattr(run, "interact", interrupted)
+    result = train(letter(), "cdqn", steps=500, **{**SMALL, "evaluate_every": 100})
+    assert result.interrupted
+    assert result.samples in (100, 200)
+
+
 def test_ctrl_c_keeps_what_was_learned(monkeypatch):
     from cranium.learners.deep import run
 
@@ -374,6 +451,10 @@ def test_a_network_has_no_table():
         ({"hidden": (0,)}, "units of a hidden layer"),
         ({"hidden": 128}, "hidden are the units"),
         ({"learning_rate": 0.0}, "learning_rate is above 0"),
+        ({"learning_rate": 1e50}, "learning_rate is above 0 and up to 1"),
+        ({"replay": 10**12}, "replay is at most 10,000,000"),
+        ({"warmup": 2**40}, "warmup is at most"),
+        ({"clip": 10**6}, "clip is at most"),
         ({"imagined": 0}, "imagined is a whole number of at least 1"),
         ({"counters": "digits"}, "counters are raw, log or bits, not 'digits'"),
         ({"configurations": "some"}, "configurations are current, seen or reachable"),

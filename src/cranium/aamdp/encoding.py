@@ -195,7 +195,7 @@ class BoxEncoding(Encoding):
         elif self.counters == "log":
             shown = np.log1p(values)
         else:
-            digits = np.eye(self.clip + 1)[np.minimum(values, self.clip)]
+            digits = np.minimum(values, self.clip)[:, None] == np.arange(self.clip + 1)
             zero = (values == 0)[:, None]
             shown = np.concatenate([zero, ~zero, digits], axis=1).ravel()
         return np.concatenate([state, shown]).astype(np.float32)

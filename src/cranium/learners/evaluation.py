@@ -104,7 +104,7 @@ def evaluate(
     instances: Instances | None = None,
     episodes: int = 10,
     seed: int = 0,
-    discount: float = 0.99,
+    discount: float | None = None,
 ) -> Evaluation:
     """Follow a policy, exactly where the world is finite, else for some episodes.
 
@@ -115,7 +115,7 @@ def evaluate(
             ``{"three": {"times": {"A": 3}}}``. Left out, those of the world: its starts.
         episodes: How many episodes for each instance, where the world is not finite.
         seed: For them.
-        discount: γ, for the discounted return.
+        discount: γ, for the discounted return; left out, what the policy was trained with, or 0.99.
 
     Example:
         >>> import cranium, gymnasium
@@ -125,6 +125,8 @@ def evaluate(
         array([21.])
     """
     check_instances(instances)
+    if discount is None:
+        discount = float(policy.about.get("config", {}).get("discount", 0.99))
     model = listed(env)
     examiner: Examiner
     if model is not None:
@@ -191,10 +193,10 @@ class TabularExaminer(Examiner):
         model = self.model
         from cranium.aamdp.kernels import ANY
 
-        if policy.num_actions != model.world.num_actions:
+        count = getattr(policy, "num_actions", "continuous")
+        if count != model.world.num_actions:
             raise PolicyError(
-                f"the policy has {policy.num_actions} actions, but the world "
-                f"{model.world.num_actions}"
+                f"the policy has {count} actions, but the world {model.world.num_actions}"
             )
         table = policy.actions(model.world.observations, model.space.configurations, ANY)
         chosen = table[model.world.observation[model.state], model.configuration]

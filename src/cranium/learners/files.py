@@ -102,7 +102,7 @@ def load_policy(
             policy = network_from(about, arrays, automaton)
         else:
             policy = _table_from(about, arrays, automaton, discretise)
-    except (KeyError, TypeError, ValueError) as problem:
+    except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FileFormatError(f"{where} is damaged: {shorten(str(problem))}") from None
     if about.get("discretised") and discretise is None:
         raise InvalidArgumentError(
@@ -163,7 +163,7 @@ def check_fits(policy: Policy, env: gym.Env[Any, Any], name: str) -> None:
             fix="load it with its own task, or without an environment",
         )
     actions = product.env.action_space
-    if actions != policy.action_space:
+    if not _same_actions(actions, policy.action_space):
         raise PolicyError(f"{name} was made for actions in {policy.action_space}, not in {actions}")
     now = world_print(product)
     if TABLE in policy.world:
@@ -174,6 +174,13 @@ def check_fits(policy: Policy, env: gym.Env[Any, Any], name: str) -> None:
             f"{name} was made for another world: {policy.world}, not {now}",
             fix="make the world with the same options, or load it without an environment",
         )
+
+
+def _same_actions(one: Any, other: Any) -> bool:
+    """Whether they are called the same; of numbered ones it does not matter how they are kept."""
+    if isinstance(one, gym.spaces.Discrete) and isinstance(other, gym.spaces.Discrete):
+        return bool(one.n == other.n and one.start == other.start)
+    return bool(one == other)
 
 
 def _called(automaton: CountingRewardAutomaton) -> str:

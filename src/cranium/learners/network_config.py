@@ -71,8 +71,8 @@ class NetworkConfig(LearnerConfig):
         check_choice("configurations", self.configurations, ("current", "seen", "reachable"))
         check_choice("counters", self.counters, ("raw", "log", "bits"))
         for name in ("batch", "replay", "train_every", "clip"):
-            check_count(name, getattr(self, name))
-        check_count("warmup", self.warmup, least=0)
+            check_between(name, getattr(self, name))
+        check_between("warmup", self.warmup, least=0)
         if self.imagined is not None:
             check_count("imagined", self.imagined)
         if not isinstance(self.hidden, tuple | list) or not self.hidden:
@@ -81,17 +81,25 @@ class NetworkConfig(LearnerConfig):
             )
         object.__setattr__(self, "hidden", tuple(self.hidden))
         for units in self.hidden:
-            check_count("the units of a hidden layer", units)
-        check_above_zero("learning_rate", self.learning_rate)
+            check_between("the units of a hidden layer", units)
+        if not 0 < check_number("learning_rate", self.learning_rate) <= 1:
+            raise InvalidArgumentError(
+                f"learning_rate is above 0 and up to 1, not {self.learning_rate}"
+            )
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
         check_switch("shaping", self.shaping)
 
 
-def check_above_zero(name: str, value: object) -> None:
-    """Accept a number above zero."""
-    if not check_number(name, value) > 0:
-        raise InvalidArgumentError(f"{name} is above 0, not {value}")
+MOST = {"replay": 10_000_000, "warmup": 10**9, "target_every": 10**9}
+"""Settings that may be greater than 100,000."""
+
+
+def check_between(name: str, value: object, least: int = 1) -> None:
+    """Accept a whole number that is large enough, and small enough for memory."""
+    most = MOST.get(name, 100_000)
+    if check_count(name, value, least=least) > most:
+        raise InvalidArgumentError(f"{name} is at most {most:,}, not {value:,}")
 
 
 def check_switch(name: str, value: object) -> None:
@@ -128,7 +136,7 @@ class DeepConfig(NetworkConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("target_every", self.target_every)
+        check_between("target_every", self.target_every)
         check_rate("exploration", self.exploration)
         for name in ("double", "heads"):
             check_switch(name, getattr(self, name))

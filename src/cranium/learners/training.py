@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.planning import find_product, model_of
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
+from cranium.compiled.tables import OVERFLOW
 from cranium.errors import (
     CraniumError,
     InvalidArgumentError,
@@ -46,10 +47,12 @@ from cranium.learners.files import world_print
 from cranium.learners.network_config import NetworkConfig
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
+from cranium.worlds.point import PointWorld
 
 __all__ = ["TrainingResult", "train"]
 
 Floats = NDArray[np.float64]
+MOST_SAMPLES = 2**24
 Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
 
 
@@ -62,7 +65,7 @@ class TrainingResult:
         config: Its settings.
         seed: The seed.
         path: ``"compiled"``: the world was made into arrays, and the whole loop compiled;
-            ``"python"``: the environment stepped in Python.
+            ``"jax"``: the same, for networks; ``"python"``: the environment stepped in Python.
         samples: How many samples were taken.
         samples_to_solve: After how many the greedy policy first solved every instance, or None.
         evaluation: The greedy policy at the end.
@@ -153,7 +156,8 @@ def train(
 
     Args:
         env: A product, perhaps with wrappers around it.
-        learner: ``"ql"``, ``"cql"``, ``"crm"``, ``"hrm"`` or ``"planner"``.
+        learner: ``"ql"``, ``"cql"``, ``"crm"``, ``"hrm"`` or ``"planner"``; with networks
+            ``"dqn"``, ``"cdqn"``, ``"dcrm"``, ``"td3"`` or ``"ctd3"``.
         steps: How many samples to take.
         seed: The same seed gives the same result, bit for bit.
         until: When to stop earlier: ``"solved"``, a function of the evaluation, or
@@ -167,7 +171,7 @@ def train(
             if there are at most 2,000, else those that are met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
         evaluate_every: After how many samples the greedy policy is looked at; by default it is
-            looked at a hundred times.
+            looked at a hundred times, a network in a world that is not finite ten times.
         instances: Which instances of the task are asked for: see :func:`cranium.evaluate`.
         evaluation_env: Where to evaluate, if not in a copy (in Python).
         evaluation_episodes: For how many episodes of each instance (in Python).
@@ -196,11 +200,14 @@ def train(
     product = find_product(env)
     _check_machine(learner, chosen, product)
     if isinstance(chosen, NetworkConfig):
-        _check_network(learner, chosen, env, discretise)
+        _check_network(learner, chosen, env, discretise, steps)
     seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
     agent = np.random.default_rng(seeds[0])
     world_seed = int(seeds[1].generate_state(1)[0])
-    model = _model(env, counter_limit, discretise, path=path)
+    network = isinstance(chosen, NetworkConfig)
+    model = _model(env, counter_limit, discretise, path=path, network=network)
+    if network and model is None and evaluate_every is None:
+        every = max(steps // 10, 1)  # to act with a network takes longer than to learn
     _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
     logs = log or isinstance(until, Streak)
@@ -221,7 +228,12 @@ def train(
 
 
 def _model(
-    env: gym.Env[Any, Any], counter_limit: int | None, discretise: Any, *, path: str
+    env: gym.Env[Any, Any],
+    counter_limit: int | None,
+    discretise: Any,
+    *,
+    path: str,
+    network: bool = False,
 ) -> TabularProduct | None:
     """The product as arrays, or None if the environment is to step in Python."""
     product = find_product(env)
@@ -231,6 +243,8 @@ def _model(
             f"the product has the counter limit {most}, which is less than {counter_limit}",
             fix=f"make it with cranium.product(…, counter_limit={counter_limit})",
         )
+    if path == "compiled" and network and isinstance(product.unwrapped, PointWorld):
+        return None  # it steps inside the loop without being listed
     if path == "compiled":
         if discretise is not None:
             raise InvalidArgumentError("only the path in Python discretises observations")
@@ -279,7 +293,7 @@ def _check_machine(learner: str, config: LearnerConfig, product: AutomatonAugmen
 
 
 def _check_network(
-    learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: Any
+    learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: Any, steps: int
 ) -> None:
     from cranium.learners.deep import require_jax
 
@@ -287,6 +301,11 @@ def _check_network(
     from cranium.learners.deep.brain import check_actions
 
     check_actions(learner, config, env.action_space)
+    if steps > MOST_SAMPLES:
+        raise InvalidArgumentError(
+            f"networks take at most {MOST_SAMPLES:,} samples, not {steps:,}",
+            fix="they count them with single precision",
+        )
     if discretise is not None:
         raise InvalidArgumentError(
             f"{learner} learns from observations as they are", fix="leave discretise out"
@@ -308,6 +327,7 @@ class _Making:
         path: str,
     ) -> None:
         self.path = path
+        self.growing = False  # whether a network may meet configurations that it does not know
         self.learner = learner
         self.config = config
         self.product = find_product(env)
@@ -332,8 +352,10 @@ class _Making:
             space = space if len(space) > 1 else model.space
         for label in model.world.labels:
             space.add_label(label & frozenset(automaton.propositions))
-        brain = self._brain(space, model.world.num_actions, len(model.world.observations))
-        if isinstance(self.config, NetworkConfig):
+        networks = isinstance(self.config, NetworkConfig)  # they need no table of values
+        observations = 1 if networks else len(model.world.observations)
+        brain = self._brain(space, model.world.num_actions, observations)
+        if networks:
             from cranium.learners.deep.run import FiniteDeepRun
 
             return FiniteDeepRun(self.product, model, brain, examiner, seed, self.logs)
@@ -353,6 +375,7 @@ class _Making:
         space = open_space(self.product.automaton, limit, None if given else IMAGINED)
         actions = int(getattr(env.action_space, "n", 1))
         if isinstance(self.config, NetworkConfig):
+            self.growing = OVERFLOW not in space.configurations
             return self._live_network(env, self._brain(space, actions, 1), examiner, seed)
         brain = self._brain(space, actions, 64)
         return LiveRun(env, self.product, brain, examiner, seed, discretise, self.logs)
@@ -362,11 +385,16 @@ class _Making:
         from cranium.learners.deep.point import point_world
         from cranium.learners.deep.run import FusedRun
 
-        world = point_world(env, brain.memory) if self.path != "python" else None
+        fused = self.path != "python" and not brain.growing
+        world = point_world(env, brain.memory) if fused else None
         if world is not None:
             return FusedRun(brain, world, examiner, self.logs)
         if self.path == "compiled":
-            raise WorldError("only finite worlds and PointWorld can step inside the loop")
+            raise WorldError(
+                "only finite worlds and PointWorld can step inside the loop, with a limit for the "
+                "counters",
+                fix="leave path out, or give counter_limit=…",
+            )
         return LiveDeepRun(env, self.product, brain, examiner, seed, self.logs)
 
     def _brain(self, space: Any, actions: int, observations: int) -> Any:
@@ -389,7 +417,8 @@ class _Making:
         if isinstance(self.config, NetworkConfig):
             from cranium.learners.deep.brain import DeepBrain
 
-            return DeepBrain(memory, self.config, self.agent, self.product)
+            told = (memory, self.config, self.agent, self.product)
+            return DeepBrain(*told, growing=self.growing)
         raise NotImplementedError(self.learner)
 
 

@@ -17,6 +17,7 @@ from cranium.errors import InvalidArgumentError
 from cranium.learners import kernels
 from cranium.learners.config import Schedule
 from cranium.learners.deep.dqn import DQN, DQNRates
+from cranium.learners.deep.files import space_data
 from cranium.learners.deep.imagine import ALL, REAL, SOME, Imagining
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.td3 import TD3, TD3Rates
@@ -34,17 +35,18 @@ FEW, SEVERAL = 16, 8
 
 def check_actions(learner: str, config: NetworkConfig, actions: gym.Space[Any]) -> None:
     """Refuse actions that a method cannot choose among."""
-    if isinstance(config, ActorConfig):
-        bounded = isinstance(actions, spaces.Box) and actions.is_bounded()
-        if not bounded or len(actions.shape or ()) != 1:
-            raise InvalidArgumentError(
-                f"{learner} needs continuous actions, a bounded vector, not {actions}",
-                fix="use cdqn or dqn for discrete actions",
-            )
-    elif not isinstance(actions, spaces.Discrete):
+    discrete = isinstance(actions, spaces.Discrete)
+    vector = isinstance(actions, spaces.Box) and actions.is_bounded() and len(actions.shape) == 1
+    vector = vector and np.issubdtype(actions.dtype, np.floating)
+    if isinstance(config, ActorConfig) and not vector:
+        raise InvalidArgumentError(
+            f"{learner} needs continuous actions, a bounded vector of fractions, not {actions}",
+            fix="use cdqn or dqn" if discrete else "put a wrapper around the environment",
+        )
+    if isinstance(config, DeepConfig) and not discrete:
         raise InvalidArgumentError(
             f"{learner} needs discrete actions, not {actions}",
-            fix="use ctd3 or td3 for continuous actions",
+            fix="use ctd3 or td3" if vector else "put a wrapper around the environment",
         )
 
 
@@ -57,8 +59,11 @@ class DeepBrain:
         config: NetworkConfig,
         agent: np.random.Generator,
         product: AutomatonAugmentedMDP,
+        *,
+        growing: bool = False,
     ) -> None:
         self.memory = memory
+        self.growing = growing  # whether configurations may turn up that are not known yet
         self.config = config
         self.agent = agent
         self.automaton = product.automaton
@@ -67,7 +72,15 @@ class DeepBrain:
         self.encoding = BoxEncoding(config.counters, clip=config.clip)
         self.encoding.bind(product.env.observation_space, product.automaton, product.counter_limit)
         self.horizon = jnp.int32(min(memory.horizon, 2**31 - 1))
-        self.method, self.rates = _method(config, self.actions, self._alive()), _rates(config)
+        space_data(self.encoding.ground)  # what cannot be saved is better refused now
+        alive = None if growing else self._alive()
+        self.method, self.rates = _method(config, self.actions, alive), _rates(config)
+        if growing and getattr(config, "heads", False):
+            raise InvalidArgumentError(
+                "a head for each configuration needs to know them all at first",
+                fix="give counter_limit=…, or leave heads out",
+            )
+        self.shown: list[NDArray[np.float32]] = []  # the features of configurations
         self.seen: list[NDArray[np.float32]] = []
 
     def _alive(self) -> int:
@@ -77,18 +90,16 @@ class DeepBrain:
     def machine(self) -> JaxMachine:
         """The tables of the machine, as they are now."""
         memory = self.memory
-        features = np.zeros((len(memory.mind.ending), len(self._features(0))), np.float32)
-        for x in range(len(memory.space)):
-            features[x] = self._features(x)
+        for x in memory.space.configurations[len(self.shown) :]:
+            self.shown.append(self.encoding.machine_part(x))
+        features = np.zeros((len(memory.mind.ending), len(self.shown[0])), np.float32)
+        features[: len(self.shown)] = self.shown
         hopes = None
         if self.config.shaping:
             hopes = np.zeros(len(features))
             values = memory.values_of_machine(self.config.shaping_discount)
             hopes[: len(values)] = values
-        return jax_machine(memory, features, hopes)
-
-    def _features(self, x: int) -> NDArray[np.float32]:
-        return self.encoding.machine_part(self.memory.space.configurations[x])
+        return jax_machine(memory, features, hopes, members=self.method.imagining.kind == ALL)
 
     def flat(self, observation: Any) -> NDArray[np.float32]:
         """The features of a ground observation."""
@@ -123,12 +134,13 @@ class DeepBrain:
         )
 
 
-def _method(config: NetworkConfig, actions: Any, alive: int) -> Any:
-    count = config.imagined or (alive if alive <= FEW else SEVERAL)
+def _method(config: NetworkConfig, actions: Any, alive: int | None) -> Any:
+    """The method; ``alive`` is how many configurations go on, None if more may turn up."""
+    count = config.imagined or (alive if alive is not None and alive <= FEW else SEVERAL)
     kind = SOME
     if config.configurations == "current" or count == 1:
         kind, count = REAL, 1
-    elif count >= alive:
+    elif alive is not None and count >= alive:
         kind, count = ALL, 1
     imagining = Imagining(kind, count, config.configurations == "seen")
     shared = (config.hidden, config.batch, imagining, config.train_every)

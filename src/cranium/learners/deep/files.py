@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def network_from(
     about: dict[str, Any], arrays: dict[str, NDArray[Any]], automaton: CountingRewardAutomaton
 ) -> NetworkPolicy | ActorPolicy:
     """The policy that a file describes; what is wrong with it is a ``ValueError``."""
+    if about["layers"] < 1 or about["kind"] not in ("network", "actor"):
+        raise ValueError(f"a {about['kind']} with {about['layers']} layers")
     layers = tuple(
         (arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in range(about["layers"])
     )
@@ -83,6 +86,8 @@ def _check(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) ->
         *network.layers,
     ]:
         wanted = width + features
+        if weights.dtype != np.float32 or bias.dtype != np.float32:
+            raise ValueError(f"weights that are {weights.dtype}, not float32")
         if weights.ndim != 2 or bias.ndim != 1 or weights.shape != (wanted, len(bias)):
             raise ValueError(f"weights of the shape {weights.shape} for {wanted} features")
         if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
@@ -101,12 +106,12 @@ def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
     if isinstance(space, spaces.MultiBinary):
         return {"binary": list(space.shape)}
     if isinstance(space, spaces.Box):
-        bounds = [[float(one) for one in np.ravel(bound)] for bound in (space.low, space.high)]
+        bounds = [np.ravel(bound).tolist() for bound in (space.low, space.high)]
         return {"box": bounds, "shape": list(space.shape), "dtype": str(space.dtype)}
     if isinstance(space, spaces.Tuple):
         return {"tuple": [space_data(one) for one in space.spaces]}
     if isinstance(space, spaces.Dict):
-        return {"dict": {name: space_data(one) for name, one in space.spaces.items()}}
+        return {"dict": [[name, space_data(one)] for name, one in space.spaces.items()]}
     raise WorldError(f"a policy for observations in {space} cannot be written")
 
 
@@ -121,8 +126,9 @@ def space_from(data: dict[str, Any]) -> spaces.Space[Any]:
         return spaces.MultiBinary(data["binary"])
     if "box" in data:
         kind = np.dtype(data["dtype"])
-        low, high = (np.array(one).reshape(data["shape"]).astype(kind) for one in data["box"])
+        low, high = (np.array(one, kind).reshape(data["shape"]) for one in data["box"])
         return spaces.Box(low, high, dtype=kind.type)
     if "tuple" in data:
         return spaces.Tuple([space_from(one) for one in data["tuple"]])
-    return spaces.Dict({name: space_from(one) for name, one in data["dict"].items()})
+    # Of a plain dictionary the keys would be sorted, and with them the features.
+    return spaces.Dict(OrderedDict((name, space_from(one)) for name, one in data["dict"]))

@@ -16,21 +16,20 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.errors import InvalidArgumentError, WorldError
+from cranium.errors import WorldError
 from cranium.learners import kernels
 from cranium.learners.config import Schedule
 from cranium.learners.deep.brain import DeepBrain
 from cranium.learners.deep.imagine import Replay, imagine
+from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.policy import scaled
 from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
+from cranium.learners.memory import CHUNK
 from cranium.learners.network_config import ActorConfig, DeepConfig
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["LiveDeepRun"]
-
-CHUNK = 500
-"""How many samples are taken at most before progress is shown."""
 
 
 class LiveDeepRun:
@@ -52,9 +51,9 @@ class LiveDeepRun:
         self.seed: int | None = seed
         self.ends = [0.0] * 4  # as in kernels.go_on
         self.log = EpisodeLog(wanted=log)
-        self.machine = brain.machine()
         self.rows: dict[frozenset[str], int] = {}
-        self.known = np.zeros(len(self.machine.ending), bool)
+        self.known = np.zeros(0, bool)
+        self._refresh()
         width = int(brain.encoding.width)
         key = jax.random.fold_in(brain.key, 1)
         self.learned = brain.method.new(key, width, self.machine)
@@ -91,7 +90,7 @@ class LiveDeepRun:
             self.seed = None
             self._see(observation)
             position[kernels.CONFIGURATION], position[kernels.AGE] = space.start, 0
-            self._note(int(space.start))
+            self.known[self.brain.memory.mind.counters[space.start]] = True
         x = int(position[kernels.CONFIGURATION])
         action = self._act(x)
         before, flat = self.ground, self.flat
@@ -100,13 +99,15 @@ class LiveDeepRun:
         self._see(observation)
         row = self._row(info["label"])
         then = space.step(row, x)
+        if self.size != (len(space), len(space.labels)):
+            self._refresh()
+        self.known[self.brain.memory.mind.counters[then]] = True
         extra = self._extra(before, called, info)
         slot = int(position[kernels.SAMPLES]) % len(self.replay.row)
         ended = bool(terminated and info["ground_terminated"])
         new = (flat, action, self.flat, row, ended, extra, x)
         for array, value in zip(self.replay, new, strict=True):
             array[slot] = value
-        self._note(then)
         position[kernels.SAMPLES] += 1
         position[kernels.AGE] += 1
         position[kernels.CONFIGURATION] = then
@@ -129,9 +130,9 @@ class LiveDeepRun:
             return agent.uniform(-1, 1, self.brain.method.size).astype(np.float32)
         if isinstance(config, DeepConfig) and agent.random() < self._exploration(config, samples):
             return int(agent.integers(self.brain.method.actions))
-        greedy = np.asarray(
-            _greedy(self.learned, self.machine, self.flat, x, method=self.brain.method)
-        )
+        with held():
+            told = (self.learned, self.machine, self.flat, x)
+            greedy = np.asarray(_greedy(*told, method=self.brain.method))
         if isinstance(config, ActorConfig):
             noise = config.noise * agent.normal(size=greedy.shape)
             return np.clip(greedy + noise, -1, 1).astype(np.float32)
@@ -147,35 +148,23 @@ class LiveDeepRun:
         """An action as the environment calls it."""
         space: Any = self.brain.actions
         if isinstance(space, gym.spaces.Discrete):
-            return action + int(space.start)
+            return int(action) + int(space.start)
         return scaled(action, space.low, space.high)
 
     def _row(self, label: frozenset[str]) -> int:
         """The row of a label; one that was never met gets one."""
         if label not in self.rows:
             self.rows[label] = self.brain.memory.space.add_label(label)
-            self._grow()
         return self.rows[label]
 
-    def _note(self, x: int) -> None:
-        """Room for a configuration, and its counter values are known."""
+    def _refresh(self) -> None:
+        """Take over what the space has come to hold: labels, configurations."""
         memory = self.brain.memory
-        if x >= len(self.machine.ending) or memory.mind.ending.shape != self.machine.ending.shape:
-            self._grow()
-        self.known[memory.mind.counters[x]] = True
-
-    def _grow(self) -> None:
-        memory = self.brain.memory
-        more = len(memory.space) > len(self.machine.ending)
-        if more and isinstance(self.brain.config, DeepConfig) and self.brain.config.heads:
-            raise InvalidArgumentError(
-                "a head for each configuration needs to know them all at first",
-                fix="give counter_limit=…, or leave heads out",
-            )
         memory.grow()
+        self.size = (len(memory.space), len(memory.space.labels))
         self.machine = self.brain.machine()
         known = np.zeros(len(self.machine.ending), bool)
-        known[: len(self.known)] = self.known[: len(known)]
+        known[: len(self.known)] = self.known
         self.known = known
 
     def _extra(self, before: Any, called: Any, info: dict[str, Any]) -> NDArray[np.float32]:
@@ -183,16 +172,28 @@ class LiveDeepRun:
         if len(functions) >= self.replay.extra.shape[1]:
             self._widen(1 + len(functions))
         extra = np.zeros(self.replay.extra.shape[1], np.float32)
-        extra[0] = info.get("ground_reward", 0.0)
+        if self.product.add_ground_reward:
+            extra[0] = info["ground_reward"]
         for number, function in enumerate(functions):
             extra[1 + number] = paid_for(function, before, called, self.ground)
         return extra
 
     def _widen(self, width: int) -> None:
-        """Room for what one more reward function pays: nothing, for what was before it."""
-        wide = np.zeros((len(self.replay.row), width), np.float32)
-        wide[:, : self.replay.extra.shape[1]] = self.replay.extra
-        self.replay = self.replay._replace(extra=wide)
+        """Work out what reward functions that were just met would have paid before."""
+        replay, ground = self.replay, self.brain.encoding.ground
+        there = replay.extra.shape[1]
+        wide = np.zeros((len(replay.row), width), np.float32)
+        wide[:, :there] = replay.extra
+        functions = self.brain.memory.space.reward_functions
+        size = min(int(self.brain.memory.position[kernels.SAMPLES]), len(wide))
+        for slot in range(size):
+            before, after = (
+                gym.spaces.unflatten(ground, flat[slot]) for flat in (replay.before, replay.after)
+            )
+            called = self._called(replay.action[slot])
+            for number in range(there - 1, width - 1):
+                wide[slot, 1 + number] = paid_for(functions[number], before, called, after)
+        self.replay = replay._replace(extra=wide)
 
     def _learn(self) -> None:
         """One update."""
@@ -207,7 +208,8 @@ class LiveDeepRun:
         wanted = method.batch * method.imagining.randoms
         u = brain.agent.random(wanted + method.learning, np.float32)
         told = (self.known, brain.rates, samples, u[:wanted], u[wanted:])
-        self.learned = _improve(self.learned, self.machine, some, *told, method=method)
+        with held():
+            self.learned = _improve(self.learned, self.machine, some, *told, method=method)
 
     def _end(self, info: dict[str, Any]) -> None:
         episodes, successes, overflows, earned = self.ends

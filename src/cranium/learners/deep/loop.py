@@ -87,7 +87,9 @@ def interact(
 
     def body(life: Life) -> Life:
         # Every sample has random numbers of its own, however often somebody looks in between.
-        u = jax.random.uniform(jax.random.fold_in(life.key, life.samples), (sum(parts),))
+        u = jax.random.uniform(
+            jax.random.fold_in(life.key, life.samples), (sum(parts),), jnp.float32
+        )
         acting, *others = jnp.split(u, cuts)
         ground = world.show(world.observe(life.state))
         told = (rates, life.samples, life.ends[0], acting)
@@ -127,7 +129,7 @@ def _live(
     samples, age = life.samples + 1, life.age + 1
     paid = life.ends[3] + machine.pay(row, life.x, extra)
     ending = machine.ending[then]
-    over = ended | (ending != GOES_ON) | (age >= horizon)
+    over = (ended | (ending != GOES_ON) | (age >= horizon)) & (after >= 0)
     success = ending == ACCEPTED
     entry = jnp.stack([samples.astype(jnp.float32), paid, success.astype(jnp.float32)])
     rows = life.log.shape[0] - 1

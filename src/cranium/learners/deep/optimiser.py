@@ -25,8 +25,10 @@ def new_network(
     for i, (inputs, outputs) in enumerate(pairwise(sizes)):
         bound = 1.0 / max(inputs, 1) ** 0.5
         keys = jax.random.split(jax.random.fold_in(key, i))
-        weights = jax.random.uniform(keys[0], (inputs, outputs), minval=-bound, maxval=bound)
-        bias = jax.random.uniform(keys[1], (outputs,), minval=-bound, maxval=bound)
+        weights, bias = (
+            jax.random.uniform(one, shape, jnp.float32, -bound, bound)
+            for one, shape in zip(keys, ((inputs, outputs), (outputs,)), strict=True)
+        )
         drawn.append((weights, bias))
     (first, bias), *layers = drawn
     return Network(first[:ground], first[ground:], bias, tuple(layers))

@@ -31,7 +31,7 @@ class _Policy:
 
     def ground(self, observation: Any) -> NDArray[np.float32]:
         """The features of an observation."""
-        if not self.encoding.ground.contains(observation):
+        if not fits(self.encoding.ground, observation):
             raise PolicyError(
                 f"the observation {shorten(observation)} is not in {self.encoding.ground}",
                 fix="use the policy in the world that it was trained in",
@@ -51,6 +51,19 @@ class _Policy:
         from cranium.learners.deep.files import save_network
 
         save_network(self, path)  # type: ignore[arg-type]
+
+
+def fits(space: spaces.Space[Any], seen: Any) -> bool:
+    """Whether something can be shown as one of a space; numbers may be somewhat out of bounds."""
+    if isinstance(space, spaces.Box):
+        return bool(np.shape(seen) == space.shape)
+    if isinstance(space, spaces.Dict):
+        same = isinstance(seen, Mapping) and set(seen) == set(space.spaces)
+        return same and all(fits(one, seen[name]) for name, one in space.spaces.items())
+    if isinstance(space, spaces.Tuple):
+        same = isinstance(seen, tuple) and len(seen) == len(space.spaces)
+        return same and all(map(fits, space.spaces, seen))
+    return bool(space.contains(seen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,10 +148,17 @@ class NetworkPolicy(_Policy):
         self,
         observations: Sequence[Any],
         configurations: Sequence[Configuration],
-        any_action: int,  # noqa: ARG002 - it is never in doubt
+        any_action: int,
     ) -> NDArray[np.int64]:
-        """The best actions for all of them, counted from 0: [O, X]."""
-        best: NDArray[np.int64] = np.argmax(self.values(observations, configurations), axis=2)
+        """The best actions for all of them, counted from 0: [O, X].
+
+        ``any_action - 1`` stands where asking the policy would be an error.
+        """
+        heads = set(self.configurations)
+        known = [i for i, x in enumerate(configurations) if not heads or x in heads]
+        best = np.full((len(observations), len(configurations)), any_action - 1)
+        found = self.values(observations, [configurations[i] for i in known])
+        best[:, known] = np.argmax(found, axis=2)
         return best
 
 
@@ -169,7 +189,7 @@ class ActorPolicy(_Policy):
         observation: Any,
         configuration: Configuration,
         rng: np.random.Generator | None = None,  # noqa: ARG002 - as other policies
-    ) -> NDArray[np.float32]:
+    ) -> NDArray[np.floating[Any]]:
         """The action, as the environment calls it."""
         inner = forward(self.network, self.ground(observation), self.machine(configuration))
         return scaled(np.tanh(inner), self.low, self.high)
@@ -180,7 +200,9 @@ class ActorPolicy(_Policy):
         return spaces.Box(self.low, self.high, dtype=self.low.dtype.type)
 
 
-def scaled(action: Any, low: Any, high: Any) -> NDArray[np.float32]:
+def scaled(action: Any, low: Any, high: Any) -> NDArray[np.floating[Any]]:
     """An action from -1 to 1 as the environment calls it."""
-    inside = np.clip(low + (action + 1) / 2 * (high - low), low, high)
-    return np.asarray(inside, np.float32)
+    # In the precision of the bounds, or it might be beyond them.
+    inside: NDArray[np.floating[Any]] = np.asarray(low + (action + 1) / 2 * (high - low), low.dtype)
+    kept: NDArray[np.floating[Any]] = np.clip(inside, low, high)
+    return kept

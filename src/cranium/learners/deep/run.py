@@ -13,6 +13,7 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.learners import kernels
 from cranium.learners.deep.brain import DeepBrain
+from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.loop import interact, new_life
 from cranium.learners.deep.worlds import finite_world
 from cranium.learners.episodes import EpisodeLog, Floats
@@ -37,7 +38,7 @@ class FusedRun:
         self.examiner: Any = examiner
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)
-        first = jax.random.uniform(jax.random.fold_in(brain.key, 2), (world.randoms,))
+        first = jax.random.uniform(jax.random.fold_in(brain.key, 2), (world.randoms,), jnp.float32)
         self._begin(world, world.reset(first))
 
     def _begin(self, world: Any, state: Any) -> None:
@@ -51,8 +52,9 @@ class FusedRun:
         self.log.empty(int(self.ends[0]))
         brain = self.brain
         told = (brain.rates, brain.horizon, jnp.int32(min(steps, CHUNK)))
-        life = interact(self.life, self.arrays, self.machine, *told, method=brain.method)
-        finite = bool(jnp.isfinite(life.learned.loss))  # waits until it is done
+        with held():
+            life = interact(self.life, self.arrays, self.machine, *told, method=brain.method)
+            finite = bool(jnp.isfinite(life.learned.loss))  # waits until it is done
         self.life = life
         self.ends[:] = life.ends
         if self.log.wanted:
@@ -108,10 +110,9 @@ class FiniteDeepRun(FusedRun):
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
         """Follow the greedy policy exactly."""
         told = (self.machine, self.arrays.features, self.rows, self.columns)
-        best = _greedy(self.life.learned, *told, method=self.brain.method)
-        found: Evaluation = self.examiner.examine_actions(
-            np.asarray(best, np.int64), optimum=optimum
-        )
+        with held():
+            best = np.asarray(_greedy(self.life.learned, *told, method=self.brain.method), np.int64)
+        found: Evaluation = self.examiner.examine_actions(best, optimum=optimum)
         return found
 
 

@@ -116,19 +116,29 @@ class JaxMachine(NamedTuple):
 
 
 def jax_machine(
-    memory: Memory, features: NDArray[np.float32], potential: NDArray[Any] | None
+    memory: Memory,
+    features: NDArray[np.float32],
+    potential: NDArray[Any] | None,
+    *,
+    members: bool = True,
 ) -> JaxMachine:
-    """The tables of a machine as JAX arrays."""
+    """The tables of a machine as JAX arrays.
+
+    A row more, or a member, would be another shape, for which all is compiled again: so there is
+    room for as many rows as the next power of two, and members are listed only if asked for.
+    """
     mind = memory.mind
+    alive = np.flatnonzero(mind.ending == kernels.GOES_ON)
+    rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
     hopes = np.zeros(len(mind.ending)) if potential is None else potential
     return JaxMachine(
-        jnp.asarray(mind.next_configuration, jnp.int32),
-        jnp.asarray(mind.reward, jnp.float32),
-        jnp.asarray(mind.function, jnp.int32),
+        jnp.asarray(np.pad(mind.next_configuration, rows), jnp.int32),
+        jnp.asarray(np.pad(mind.reward, rows), jnp.float32),
+        jnp.asarray(np.pad(mind.function, rows), jnp.int32),
         jnp.asarray(mind.ending, jnp.int32),
         jnp.asarray(mind.counters, jnp.int32),
         jnp.asarray(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), jnp.float32),
         jnp.asarray(features, jnp.float32),
         jnp.asarray(memory.space.start, jnp.int32),
-        jnp.asarray(np.flatnonzero(mind.ending == kernels.GOES_ON), jnp.int32),
+        jnp.asarray(alive if members else alive[:0], jnp.int32),
     )
