@@ -542,3 +542,12 @@ def test_ctrl_c_while_training_keeps_what_was_learned(tmp_path):
     assert process.returncode == 130, shown
     assert "samples   interrupted after" in shown
     assert (tmp_path / "agent.npz").exists()
+
+
+def test_several_seeds_have_a_line_each_and_a_summary(run):
+    more = ("--with", "times=1", "--until-solved", "--every", "20", "--curve", "curves.svg")
+    told = run("train", "Letter", "anbcdn", "--learner", "planner", "--seeds", "2", *more)
+    assert "planner seed 0: solved after 60 samples" in told
+    assert "planner: 2 of 2 seeds solved, median" in told
+    refused = run("train", "Letter", "anbcdn", "--seeds", "2", "--save", "a.npz", code=2)
+    assert "one agent is saved" in refused

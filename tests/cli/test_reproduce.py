@@ -34,7 +34,7 @@ def test_reproduce_all_quick_in_a_fresh_folder(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "cranium", "reproduce", "all", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == GOOD, done.stdout + done.stderr
-    for name in ("letter", "letter-paper", "complexity", "office", "reward-machines"):
+    for name in ("letter", "letter-paper", "complexity", "office", "reward-machines", "deep"):
         figure = tmp_path / "results" / name / name
         check_picture(figure.with_suffix(".png"))
         assert figure.with_suffix(".svg").read_text().startswith("<?xml")
@@ -57,9 +57,9 @@ def check_tables() -> None:
     for word in ("planner", "all N, one machine", "CRM+RS", "3 of 3", "coffee and mail"):
         assert word in shown
     told = json.loads(call("results", "results", "--json"))
-    names = ["letter", "letter-paper", "complexity", "office", "reward-machines"]
+    names = ["letter", "letter-paper", "complexity", "office", "reward-machines", "deep"]
     assert list(told) == names
-    assert [(each["missing"], each["failed"]) for each in told.values()] == [(0, 0)] * 5
+    assert [(each["missing"], each["failed"]) for each in told.values()] == [(0, 0)] * 6
     call("results", "results", "--csv", "trials.csv")
     with Path("trials.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -80,7 +80,7 @@ def check_page(folder: Path) -> None:
     assert "https:" not in text
     for width in (1280, 390):
         seen = look(chromium(), page, width)
-        assert seen["images"] == seen["loaded"] == 7
+        assert seen["images"] == seen["loaded"] == 8
         assert seen["overlaps"] == []
         assert seen["wide"] == [], f"wider than a screen of {width}"
         assert seen["headings"] >= 12

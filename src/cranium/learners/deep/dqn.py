@@ -85,7 +85,9 @@ class DQN(NamedTuple):
             return q
         heads = all_heads(network, ground, self.actions, jnp)
         # Multiplied by ones and zeros: to pick an entry is slow on the way back.
-        found: Array = (heads * jax.nn.one_hot(x, machine.ending.shape[0])[..., None]).sum(-2)
+        found: Array = (
+            heads * jax.nn.one_hot(x, machine.ending.shape[0], dtype=jnp.float32)[..., None]
+        ).sum(-2)
         return found
 
     def best(self, learned: Learned, machine: JaxMachine, ground: Array, x: Array) -> Array:
@@ -125,7 +127,7 @@ class DQN(NamedTuple):
         best = self._best_ahead(learned, machine, batch, found.then)
         goal = found.reward + rates.discount * found.going * best
         total = jnp.maximum(found.weight.sum(), 1.0)
-        chosen = jax.nn.one_hot(batch.action, self.actions)[:, None]
+        chosen = jax.nn.one_hot(batch.action, self.actions, dtype=jnp.float32)[:, None]
 
         def loss(network: Network) -> Array:
             q = self.values(network, machine, batch.before, batch.x)

@@ -87,7 +87,7 @@ def imagine(
             alive &= known[machine.counters]
         if how.kind == ALL:
             x = machine.members[None]
-            weight = jnp.broadcast_to(alive[x], (size, x.shape[1])) * 1.0
+            weight = jnp.broadcast_to(alive[x], (size, x.shape[1])).astype(jnp.float32)
         else:
             total = jnp.cumsum(alive)
             wanted = (u.reshape(size, -1) * total[-1]).astype(jnp.int32)
