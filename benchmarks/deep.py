@@ -4,7 +4,7 @@
 * Stable-Baselines3's DQN with our replay buffer;
 * PyCRM's counterfactual DQN.
 
-All learn in the same office, from 96 transitions in each update, with two layers of 128 units, and
+All patrol the same office, from 96 transitions in each update, with two layers of 128 units, and
 take turns. Compiling is measured in a process of its own, with an empty cache; several seeds with
 the engine of the experiments. Needs ``make bench-deep``.
 """
@@ -36,18 +36,15 @@ from cranium.experiments.trial import Job, TrainingTrial
 from cranium.learners.sb3 import counterfactual
 from cranium.worlds import OfficeWorld
 
-BATCH, STATES, HORIZON = 96, 2, 1_000
-DELIVERY: dict[int, list[Row]] = {
-    0: [
-        ("mail / (-)", 1, (0,), 0),
-        ("person or decoration / (-)", -1, (0,), 0),
-        ("/ (-)", 0, (0,), 0),
-    ],
-    1: [
-        ("person / (-)", -1, (0,), 1),
-        ("mail or decoration / (-)", -1, (0,), 0),
-        ("/ (-)", 1, (0,), 0),
-    ],
+BATCH, STATES, HORIZON = 96, 4, 1_000
+ROOMS = ("a", "b", "c", "d")
+PATROL: dict[int, list[Row]] = {
+    number: [
+        (f"{room} / (-)", -1 if room == "d" else number + 1, (0,), float(room == "d")),
+        ("decoration / (-)", -1, (0,), 0),
+        ("/ (-)", number, (0,), 0),
+    ]
+    for number, room in enumerate(ROOMS)
 }
 SHARED: dict[str, Any] = {
     "learning_rate": 1e-4,
@@ -63,30 +60,33 @@ SHARED: dict[str, Any] = {
 }
 OURS: dict[str, Any] = {
     "learning_rate": 1e-4,
-    "batch": BATCH // STATES,  # each is seen in both states
+    "batch": BATCH // STATES,  # each is seen in all of them
     "target_every": 500,
     "double": False,
 }
 
 
 class PeerOffice(CrossProduct[Any, Any, Any, Any]):
-    """The delivery as a user of PyCRM writes it; cells are one-hot."""
+    """The patrol as a user of PyCRM writes it; cells are one-hot."""
 
     def __init__(self) -> None:
-        world = OfficeWorld(None)
+        world = office()
         ground = gym.wrappers.FlattenObservation(world)
-        labels = PeerLabels(world, ("mail", "person", "decoration"))
-        super().__init__(ground, PeerMachine(DELIVERY), labels, HORIZON)
+        labels = PeerLabels(world, (*ROOMS, "decoration"))
+        super().__init__(ground, PeerMachine(PATROL), labels, HORIZON)
         width = spaces.flatdim(world.observation_space) + len(self.crm.U) + len(self.crm.F) + 1
         self.observation_space = spaces.Box(0.0, 1.0, (width,))
         self.action_space = world.action_space
 
 
+def office() -> OfficeWorld:
+    """Toro Icarte's office."""
+    return OfficeWorld(None, layout="toro-icarte")
+
+
 def task() -> gym.Env[Any, Any]:
-    """The delivery as a product."""
-    return cranium.product(
-        OfficeWorld(None), cranium.library.load("mail-delivery"), horizon=HORIZON
-    )
+    """The patrol as a product."""
+    return cranium.product(office(), cranium.library.load("toro-patrol"), horizon=HORIZON)
 
 
 def fused(steps: int, **more: Any) -> Callable[[], float]:
@@ -104,9 +104,7 @@ def in_sb3(steps: int) -> Callable[[], float]:
     """Seconds of a run of Stable-Baselines3's DQN with our buffer."""
 
     def run() -> float:
-        env, replay = counterfactual(
-            OfficeWorld(None), cranium.library.load("mail-delivery"), horizon=HORIZON
-        )
+        env, replay = counterfactual(office(), cranium.library.load("toro-patrol"), horizon=HORIZON)
         model = DQN("MlpPolicy", env, **SHARED, **replay)
         begin = time.perf_counter()
         model.learn(steps)
@@ -148,11 +146,10 @@ def seeds(steps: int, count: int) -> float:
     trial = TrainingTrial(
         "bench",
         "CQL",
-        "office",
-        world="Office",
-        task="mail-delivery",
+        "patrol",
+        world="ToroOffice",
+        task="toro-patrol",
         learner="cdqn",
-        options={"mail": None},
         settings=OURS,
         steps=steps,
         every=steps,

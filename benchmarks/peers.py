@@ -41,6 +41,10 @@ class Event(Enum):
     coffee = "coffee"
     person = "person"
     decoration = "decoration"
+    a = "a"
+    b = "b"
+    c = "c"
+    d = "d"
 
 
 # The two tasks of the paper as a PyCRM user writes them: for each state, in order, what is read,

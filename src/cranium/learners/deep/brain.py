@@ -6,7 +6,6 @@ from typing import Any
 
 import gymnasium as gym
 import jax
-import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -71,7 +70,7 @@ class DeepBrain:
         self.key = jax.random.key(int(agent.integers(2**32)))
         self.encoding = BoxEncoding(config.counters, clip=config.clip)
         self.encoding.bind(product.env.observation_space, product.automaton, product.counter_limit)
-        self.horizon = jnp.int32(min(memory.horizon, 2**31 - 1))
+        self.horizon = np.int32(min(memory.horizon, 2**31 - 1))
         space_data(self.encoding.ground)  # what cannot be saved is better refused now
         alive = None if growing else self._alive()
         self.method, self.rates = _method(config, self.actions, alive), _rates(config)
@@ -153,17 +152,17 @@ def _method(config: NetworkConfig, actions: Any, alive: int | None) -> Any:
 
 def _rates(config: NetworkConfig) -> Any:
     shared = (
-        jnp.float32(config.learning_rate),
-        jnp.float32(config.discount),
-        jnp.int32(config.warmup),
+        np.float32(config.learning_rate),
+        np.float32(config.discount),
+        np.int32(config.warmup),
     )
     if isinstance(config, ActorConfig):
         noises = (config.noise, config.target_noise, config.noise_clip, config.polyak)
-        return TD3Rates(*shared, *(jnp.float32(one) for one in noises))
+        return TD3Rates(*shared, *(np.float32(one) for one in noises))
     if isinstance(config, DeepConfig):
         value = config.exploration
         if not isinstance(value, Schedule):
             value = Schedule(value, value, 1)
         schedule = (value.first, value.last, value.over, value.unit == "episodes")
-        return DQNRates(*shared, jnp.int32(config.target_every), jnp.array(schedule, jnp.float32))
+        return DQNRates(*shared, np.int32(config.target_every), np.array(schedule, np.float32))
     raise NotImplementedError(type(config))

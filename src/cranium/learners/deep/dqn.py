@@ -30,11 +30,11 @@ class Learned(NamedTuple):
 class DQNRates(NamedTuple):
     """Numbers that may change without compiling again."""
 
-    learning_rate: Array
-    discount: Array
-    warmup: Array
-    target_every: Array
-    exploration: Array  # [4]; first, last, over; whether episodes count
+    learning_rate: Any
+    discount: Any
+    warmup: Any
+    target_every: Any
+    exploration: Any  # [4]; first, last, over; whether episodes count
 
 
 class DQN(NamedTuple):

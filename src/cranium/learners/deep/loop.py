@@ -37,10 +37,22 @@ class Life(NamedTuple):
     replay: Replay
 
 
+# In one piece: one by one, its small operations would take seconds to compile.
+@partial(jax.jit, static_argnames=("method", "capacity", "log"))
 def new_life(
-    key: Array, world: Any, machine: JaxMachine, method: Any, capacity: int, log: int, state: Any
+    key: Array,
+    world: Any,
+    machine: JaxMachine,
+    state: Any,
+    *,
+    method: Any,
+    capacity: int,
+    log: int,
 ) -> Life:
-    """Before the first sample, in a first state of the world."""
+    """Before the first sample, in a state of the world; by default one that is drawn."""
+    if state is None:
+        drawn = jax.random.uniform(jax.random.fold_in(key, 2), (world.randoms,), jnp.float32)
+        state = world.reset(drawn)
     seen = world.observe(state)
     action = method.no_action()
     kept = (seen, action, seen, jnp.int32(0), jnp.asarray(False), world.no_extra(), jnp.int32(0))

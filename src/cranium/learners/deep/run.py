@@ -38,23 +38,24 @@ class FusedRun:
         self.examiner: Any = examiner
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)
-        first = jax.random.uniform(jax.random.fold_in(brain.key, 2), (world.randoms,), jnp.float32)
-        self._begin(world, world.reset(first))
+        self._begin(world, None)
 
     def _begin(self, world: Any, state: Any) -> None:
         brain = self.brain
         self.arrays, self.machine = world, brain.machine()
         capacity = brain.config.replay
-        self.life = new_life(brain.key, world, self.machine, brain.method, capacity, CHUNK, state)
+        told = {"method": brain.method, "capacity": capacity, "log": CHUNK}
+        with held():
+            self.life = new_life(brain.key, world, self.machine, state, **told)
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
         self.log.empty(int(self.ends[0]))
         brain = self.brain
-        told = (brain.rates, brain.horizon, jnp.int32(min(steps, CHUNK)))
+        told = (brain.rates, brain.horizon, np.int32(min(steps, CHUNK)))
         with held():
             life = interact(self.life, self.arrays, self.machine, *told, method=brain.method)
-            finite = bool(jnp.isfinite(life.learned.loss))  # waits until it is done
+            finite = bool(np.isfinite(np.asarray(life.learned.loss)))  # waits until it is done
         self.life = life
         self.ends[:] = life.ends
         if self.log.wanted:
@@ -103,7 +104,7 @@ class FiniteDeepRun(FusedRun):
         self.ends = listed.ends
         self.log = EpisodeLog(wanted=log, room=CHUNK)
         self.rows, self.columns = jnp.asarray(listed.rows), jnp.asarray(listed.columns)
-        state = jnp.int32(brain.memory.position[kernels.STATE])
+        state = np.int32(brain.memory.position[kernels.STATE])
         brain.list_target(len(brain.seen))
         self._begin(finite_world(listed.world, np.array(brain.seen)), state)
 

@@ -37,13 +37,13 @@ class Learned(NamedTuple):
 class TD3Rates(NamedTuple):
     """Numbers that may change without compiling again."""
 
-    learning_rate: Array
-    discount: Array
-    warmup: Array
-    noise: Array
-    target_noise: Array
-    noise_clip: Array
-    polyak: Array
+    learning_rate: Any
+    discount: Any
+    warmup: Any
+    noise: Any
+    target_noise: Any
+    noise_clip: Any
+    polyak: Any
 
 
 class TD3(NamedTuple):
@@ -131,7 +131,8 @@ class TD3(NamedTuple):
 
         def loss(critics: Any) -> Array:
             q = _both(critics, machine, batch.before, done, batch.x)
-            return (found.weight * (q - goal) ** 2).sum() / total
+            error: Array = (found.weight * (q - goal) ** 2).sum() / total
+            return error
 
         value, gradient = jax.value_and_grad(loss)(learned.network.critics)
         rate = rates.learning_rate

@@ -76,15 +76,15 @@ def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJ
     k = np.minimum(np.arange(most), counts[:, None] - 1) + world.first[:-1, None]
     real = np.arange(most) < counts[:, None]
     return FiniteJaxWorld(
-        jnp.asarray(world.next_state[k], jnp.int32),
-        jnp.asarray(np.where(real, world.cumulative[k], 2.0), jnp.float32),
-        jnp.asarray(world.row[k], jnp.int32),
+        jnp.asarray(np.asarray(world.next_state[k], np.int32)),
+        jnp.asarray(np.asarray(np.where(real, world.cumulative[k], 2.0), np.float32)),
+        jnp.asarray(np.asarray(world.row[k], np.int32)),
         jnp.asarray(world.terminated[k]),
-        jnp.asarray(world.extra[k], jnp.float32),
-        jnp.asarray(world.starts, jnp.int32),
-        jnp.asarray(world.start_cumulative, jnp.float32),
-        jnp.asarray(world.observation, jnp.int32),
-        jnp.asarray(features, jnp.float32),
+        jnp.asarray(np.asarray(world.extra[k], np.float32)),
+        jnp.asarray(np.asarray(world.starts, np.int32)),
+        jnp.asarray(np.asarray(world.start_cumulative, np.float32)),
+        jnp.asarray(np.asarray(world.observation, np.int32)),
+        jnp.asarray(np.asarray(features, np.float32)),
     )
 
 
@@ -132,13 +132,13 @@ def jax_machine(
     rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
     hopes = np.zeros(len(mind.ending)) if potential is None else potential
     return JaxMachine(
-        jnp.asarray(np.pad(mind.next_configuration, rows), jnp.int32),
-        jnp.asarray(np.pad(mind.reward, rows), jnp.float32),
-        jnp.asarray(np.pad(mind.function, rows), jnp.int32),
-        jnp.asarray(mind.ending, jnp.int32),
-        jnp.asarray(mind.counters, jnp.int32),
-        jnp.asarray(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), jnp.float32),
-        jnp.asarray(features, jnp.float32),
-        jnp.asarray(memory.space.start, jnp.int32),
-        jnp.asarray(alive if members else alive[:0], jnp.int32),
+        jnp.asarray(np.asarray(np.pad(mind.next_configuration, rows), np.int32)),
+        jnp.asarray(np.asarray(np.pad(mind.reward, rows), np.float32)),
+        jnp.asarray(np.asarray(np.pad(mind.function, rows), np.int32)),
+        jnp.asarray(np.asarray(mind.ending, np.int32)),
+        jnp.asarray(np.asarray(mind.counters, np.int32)),
+        jnp.asarray(np.asarray(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32)),
+        jnp.asarray(np.asarray(features, np.float32)),
+        jnp.asarray(np.asarray(memory.space.start, np.int32)),
+        jnp.asarray(np.asarray(alive if members else alive[:0], np.int32)),
     )
