@@ -67,7 +67,8 @@ class DeepBrain:
         self.agent = agent
         self.automaton = product.automaton
         self.actions = product.env.action_space
-        self.key = jax.random.key(int(agent.integers(2**32)))
+        self.seed = int(agent.integers(2**32))
+        self.key = jax.random.key(self.seed)
         self.encoding = BoxEncoding(config.counters, clip=config.clip)
         self.encoding.bind(product.env.observation_space, product.automaton, product.counter_limit)
         self.horizon = np.int32(min(memory.horizon, 2**31 - 1))
@@ -85,6 +86,10 @@ class DeepBrain:
     def _alive(self) -> int:
         ending = self.memory.mind.ending[: len(self.memory.space)]
         return int((ending == kernels.GOES_ON).sum())
+
+    def drawing(self) -> np.random.Generator:
+        """What the first weights are drawn with, the same each time."""
+        return np.random.default_rng(self.seed)
 
     def machine(self) -> JaxMachine:
         """The tables of the machine, as they are now."""

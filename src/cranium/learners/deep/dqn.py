@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cranium.learners.deep.imagine import Batch, Imagining, outcome
 from cranium.learners.deep.network import Network, all_heads, forward
@@ -63,12 +64,15 @@ class DQN(NamedTuple):
         """An action like any other, for the size of the replay."""
         return jnp.zeros((), jnp.int32)
 
-    def new(self, key: Array, ground: int, machine: JaxMachine, everything: Any = None) -> Learned:
-        """Before the first update; a table needs the features of all that can be seen: [O, G]."""
+    def weights(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> Network:
+        """The weights that it begins with."""
         x, features = machine.features.shape
         sizes = (ground, 0) if self.heads else (ground, features)
         out = x * self.actions if self.heads else self.actions
-        network = new_network(key, *sizes, self.hidden, out)
+        return new_network(rng, *sizes, self.hidden, out)
+
+    def new(self, network: Network, machine: JaxMachine, everything: Any = None) -> Learned:
+        """Before the first update; a table needs the features of all that can be seen: [O, G]."""
         target = self._target(network, machine, everything)
         return Learned(network, target, new_adam(network), jnp.zeros((), jnp.float32))
 

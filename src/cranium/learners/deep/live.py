@@ -55,8 +55,8 @@ class LiveDeepRun:
         self.known = np.zeros(0, bool)
         self._refresh()
         width = int(brain.encoding.width)
-        key = jax.random.fold_in(brain.key, 1)
-        self.learned = brain.method.new(key, width, self.machine)
+        weights = brain.method.weights(brain.drawing(), width, self.machine)
+        self.learned = brain.method.new(jax.tree.map(jnp.asarray, weights), self.machine)
         self.replay = self._room(brain.config.replay, width)
         self.ground: Any = None  # None between episodes
         self.flat = np.zeros(width, np.float32)

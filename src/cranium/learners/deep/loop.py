@@ -43,6 +43,7 @@ def new_life(
     key: Array,
     world: Any,
     machine: JaxMachine,
+    weights: Any,
     state: Any,
     *,
     method: Any,
@@ -58,7 +59,6 @@ def new_life(
     kept = (seen, action, seen, jnp.int32(0), jnp.asarray(False), world.no_extra(), jnp.int32(0))
     replay = Replay(*(jnp.zeros((capacity, *one.shape), one.dtype) for one in kept))
     known = jnp.zeros(machine.ending.shape, bool).at[machine.counters[machine.start]].set(True)
-    ground = world.show(seen).shape[-1]
     return Life(
         jax.random.fold_in(key, 0),
         jnp.int32(0),
@@ -69,7 +69,7 @@ def new_life(
         jnp.zeros(4, jnp.float32),
         jnp.zeros((log + 1, 3), jnp.float32),
         known,
-        method.new(jax.random.fold_in(key, 1), ground, machine, world.everything()),
+        method.new(weights, machine, world.everything()),
         replay,
     )
 

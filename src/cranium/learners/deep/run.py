@@ -44,9 +44,10 @@ class FusedRun:
         brain = self.brain
         self.arrays, self.machine = world, brain.machine()
         capacity = brain.config.replay
+        weights = brain.method.weights(brain.drawing(), brain.encoding.width, self.machine)
         told = {"method": brain.method, "capacity": capacity, "log": CHUNK}
         with held():
-            self.life = new_life(brain.key, world, self.machine, state, **told)
+            self.life = new_life(brain.key, world, self.machine, weights, state, **told)
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""

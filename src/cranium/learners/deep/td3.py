@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from cranium.learners.deep.imagine import Batch, Imagining, outcome
 from cranium.learners.deep.network import Network, forward
@@ -70,17 +71,19 @@ class TD3(NamedTuple):
         """An action like any other, for the size of the replay."""
         return jnp.zeros(self.size, jnp.float32)
 
-    def new(self, key: Array, ground: int, machine: JaxMachine, _: Any = None) -> Learned:
-        """Before the first update."""
+    def weights(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> Networks:
+        """The weights that it begins with."""
         features = machine.features.shape[1]
-        keys = jax.random.split(key, 3)
-        actor = new_network(keys[0], ground, features, self.hidden, self.size)
+        actor = new_network(rng, ground, features, self.hidden, self.size)
         one, other = (
-            new_network(one, ground + self.size, features, self.hidden, 1) for one in keys[1:]
+            new_network(rng, ground + self.size, features, self.hidden, 1) for _ in range(2)
         )
-        both = Networks(actor, (one, other))
-        states = new_adam(actor), new_adam(both.critics)
-        return Learned(both, both, *states, jnp.zeros((), jnp.float32))
+        return Networks(actor, (one, other))
+
+    def new(self, networks: Networks, machine: JaxMachine, _: Any = None) -> Learned:  # noqa: ARG002
+        """Before the first update."""
+        states = new_adam(networks.actor), new_adam(networks.critics)
+        return Learned(networks, networks, *states, jnp.zeros((), jnp.float32))
 
     def greedy(self, actor: Network, machine: JaxMachine, ground: Array, x: Array) -> Array:
         """What the actor does: [..., D]."""
