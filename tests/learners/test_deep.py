@@ -232,7 +232,7 @@ def test_values_come_near_those_of_value_iteration(more):
             machine, model.space.configurations, discount=0.9, counter_limit=0
         )
         mine = mine + hopes[model.configuration][:, None]
-    assert np.abs(mine - solution.q).mean() < 0.06
+    assert np.abs(mine - solution.q).mean() < 0.1
     assert result.evaluation.gap.max() < 0.05
 
 

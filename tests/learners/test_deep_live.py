@@ -111,7 +111,7 @@ def test_a_point_behind_a_wrapper_or_with_other_labels_steps_in_python():
 def test_counterfactual_td3_learns_to_visit_two_places():
     env = gym.make("cranium/Point-visit-v0")
     more = {"hidden": (64, 64), "evaluation_episodes": 2, "evaluate_every": 1000}
-    result = train(env, "ctd3", steps=8000, seed=0, until="solved", **more)
+    result = train(env, "ctd3", steps=15_000, seed=0, until="solved", **more)
     assert result.path == "jax"
     assert result.samples_to_solve is not None
     again, other = (train(env, "ctd3", steps=1000, seed=seed, **more) for seed in (0, 1))

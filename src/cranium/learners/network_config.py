@@ -160,14 +160,14 @@ class ActorConfig(NetworkConfig):
         2
     """
 
-    learning_rate: float = 3e-4
+    learning_rate: float = 1e-3
     batch: int = 64
-    warmup: int = 1_000
+    warmup: int = 2_000
     noise: float = 0.1
     target_noise: float = 0.2
     noise_clip: float = 0.5
     delay: int = 2
-    polyak: float = 0.005
+    polyak: float = 0.01
 
     _shares = ("discount", "shaping_discount", "polyak")
 
