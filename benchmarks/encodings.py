@@ -25,13 +25,13 @@ def trial(counters: str, limit: int | None, steps: int) -> TrainingTrial:
         world="Letter",
         task="anbcdn",
         learner="cdqn",
-        options={"times": [1, 3]},
+        options={"times": [1, 3], "observation": "paper"},  # which does not give N away
         settings={"counters": counters, "imagined": 6, "exploration": 0.3},
         steps=steps,
         every=steps // 20,
         until=None,
         counter_limit=limit,
-        tested_on={"times": [4, 6]},
+        tested_on={"times": [4, 6], "observation": "paper"},
     )
 
 
