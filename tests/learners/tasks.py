@@ -30,7 +30,7 @@ def paying_machine():
           - {from: u, when: goal, to: done, reward: near}
           - {from: u, when: "!goal", reward: near}
         """,
-        rewards={"near": lambda s, a, t: (int(t) - int(s)) / 10 - 0.01 * a},
+        rewards={"near": lambda s, a, t: int(np.ravel(t)[0] - np.ravel(s)[0]) / 10 - 0.01 * a},
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from laws.test_table_laws import RandomWorld
 from learners.naive_deep import NaiveDQN
-from learners.tasks import lively_machine, lively_world
+from learners.tasks import lively_machine, lively_world, paying_machine
 
 import cranium
 from cranium.aamdp.planning import find_product, model_of
@@ -253,19 +253,7 @@ def test_reward_functions_are_paid_in_the_loop():
         for s in range(4)
         for a in (0, 1)
     ]
-    machine = cranium.loads(
-        """
-        propositions: [goal]
-        initial: u
-        terminal: [done]
-        accepting: [done]
-        transitions:
-          - {from: u, when: goal, to: done, reward: near}
-          - {from: u, when: "!goal", reward: near}
-        """,
-        rewards={"near": lambda s, a, t: float(t[0] - s[0]) / 10 - 0.01 * a},
-    )
-    env = cranium.product(RandomWorld(4, table, ("goal",)), machine, horizon=20)
+    env = cranium.product(RandomWorld(4, table, ("goal",)), paying_machine(), horizon=20)
     result = train(
         env, "cdqn", steps=4000, discount=0.8, exploration=1.0, learning_rate=1e-3, target_every=50,
         hidden=(32, 32),

@@ -21,6 +21,19 @@ from cranium.worlds import PointWorld
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}
 
 
+@pytest.fixture
+def runs(monkeypatch):
+    """The runs in live environments that are made."""
+    found, original = [], LiveDeepRun.__init__
+
+    def noted(self, *args, **kwargs):
+        found.append(self)
+        original(self, *args, **kwargs)
+
+    monkeypatch.setattr(LiveDeepRun, "__init__", noted)
+    return found
+
+
 def same(one, two):
     leaves = jax.tree.map(np.array_equal, one.policy.network, two.policy.network)
     return all(jax.tree.leaves(leaves))
@@ -153,7 +166,7 @@ def test_a_finite_world_may_step_in_python_too():
     assert result.policy(np.array([0, 0, 0]), result.policy.automaton.start) in range(4)
 
 
-def test_only_the_end_of_the_world_itself_is_remembered_as_one():
+def test_only_the_end_of_the_world_itself_is_remembered_as_one(monkeypatch):
     seen = []
     original = LiveDeepRun._step
 
@@ -162,12 +175,8 @@ def test_only_the_end_of_the_world_itself_is_remembered_as_one():
         slot = int(self.brain.memory.position[3]) - 1
         seen.append((bool(self.replay.ended[slot]), self.ground is None))
 
-    patch = pytest.MonkeyPatch()
-    patch.setattr(LiveDeepRun, "_step", step)
-    try:
-        result = train(cart(horizon=20), "dqn", steps=300, evaluate_every=300, **SMALL)
-    finally:
-        patch.undo()
+    monkeypatch.setattr(LiveDeepRun, "_step", step)
+    result = train(cart(horizon=20), "dqn", steps=300, evaluate_every=300, **SMALL)
     assert sum(over for _, over in seen) == result.episodes
     ended = sum(end for end, _ in seen)
     assert 0 < ended < result.episodes, "poles fall, and other episodes are cut off after 20 steps"
@@ -223,7 +232,7 @@ def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
         train(counting(), "cdqn", steps=300, heads=True, **SMALL)
 
 
-def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before():
+def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
     machine = cranium.loads(
         """
         propositions: [right]
@@ -242,14 +251,8 @@ def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before():
 
     labelling.events = ("right",)
     env = cranium.product(gym.make("CartPole-v1").unwrapped, machine, labelling=labelling)
-    patch, seen = pytest.MonkeyPatch(), []
-    original = LiveDeepRun._learn
-    patch.setattr(LiveDeepRun, "_learn", lambda self: (seen.append(self), original(self)))
-    try:
-        train(env, "cdqn", steps=200, evaluate_every=200, **SMALL)
-    finally:
-        patch.undo()
-    replay = seen[-1].replay
+    train(env, "cdqn", steps=200, evaluate_every=200, **SMALL)
+    replay = runs[-1].replay
     wanted = replay.after[:200, 0] - replay.before[:200, 0] + replay.action[:200]
     np.testing.assert_allclose(replay.extra[:200, 1], wanted, atol=1e-6)
 
@@ -265,7 +268,7 @@ def test_a_point_whose_counters_are_not_bounded_steps_in_python():
         train(env, "cdqn", steps=120, path="compiled", evaluation_env=evaluation, **SMALL)
 
 
-def test_the_reward_of_the_environment_counts_only_if_it_is_asked_for():
+def test_the_reward_of_the_environment_counts_only_if_it_is_asked_for(runs):
     class Loud(gym.Wrapper):
         def step(self, action):
             *found, info = self.env.step(action)
@@ -277,14 +280,8 @@ def test_the_reward_of_the_environment_counts_only_if_it_is_asked_for():
     labelling.events = ("right",)
     machine = cranium.compile_language("right")
     env = cranium.product(Loud(gym.make("CartPole-v1")), machine, labelling=labelling)
-    patch, seen = pytest.MonkeyPatch(), []
-    original = LiveDeepRun._learn
-    patch.setattr(LiveDeepRun, "_learn", lambda self: (seen.append(self), original(self)))
-    try:
-        train(env, "dqn", steps=60, evaluate_every=60, **SMALL)
-    finally:
-        patch.undo()
-    assert not seen[-1].replay.extra.any()
+    train(env, "dqn", steps=60, evaluate_every=60, **SMALL)
+    assert not runs[-1].replay.extra.any()
 
 
 def test_actions_are_those_of_the_environment(tmp_path):

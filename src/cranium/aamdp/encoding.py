@@ -202,8 +202,11 @@ class BoxEncoding(Encoding):
 
     def join(self, ground: Any, part: NDArray[np.float32]) -> NDArray[np.float32]:
         """An observation from the ground observation and the machine's part."""
-        flat = np.asarray(spaces.flatten(self.ground, ground), dtype=np.float32)
-        return np.concatenate([flat, part])
+        return np.concatenate([self.ground_part(ground), part])
+
+    def ground_part(self, ground: Any) -> NDArray[np.float32]:
+        """What of an observation depends on the ground observation alone."""
+        return np.asarray(spaces.flatten(self.ground, ground), dtype=np.float32)
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""

@@ -20,6 +20,8 @@ __all__ = [
     "Visits",
 ]
 
+IMAGINED = 2_000
+"""How many configurations are imagined, at most, when nobody says which, or gave a limit."""
 Configurations = Literal["current", "seen", "reachable"]
 Shaping = bool | Literal["published"]
 Unit = Literal["samples", "episodes"]
@@ -58,6 +60,18 @@ class Schedule:
     def at(self, count: int) -> float:
         """The number after so many samples or ended episodes."""
         return self.first + (self.last - self.first) * min(count / self.over, 1.0)
+
+
+def rate_at(value: float | Schedule, samples: int, episodes: int) -> float:
+    """What a rate is after so many samples and ended episodes.
+
+    Example:
+        >>> rate_at(0.3, 7, 1), rate_at(Schedule(1.0, 0.0, over=4, unit="episodes"), 7, 1)
+        (0.3, 0.75)
+    """
+    if not isinstance(value, Schedule):
+        return float(value)
+    return value.at(episodes if value.unit == "episodes" else samples)
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,9 @@ def evaluate(
     """
     check_instances(instances)
     if discount is None:
-        discount = float(policy.about.get("config", {}).get("discount", 0.99))
+        config = policy.about.get("config")
+        told = config.get("discount") if isinstance(config, Mapping) else None
+        discount = float(told) if isinstance(told, int | float) and 0 <= told <= 1 else 0.99
     model = listed(env)
     examiner: Examiner
     if model is not None:

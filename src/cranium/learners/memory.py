@@ -17,8 +17,6 @@ from cranium.learners.shaping import machine_values
 
 __all__ = ["Memory", "open_space"]
 
-IMAGINED = 2_000
-"""How many configurations are imagined, at most, when nobody gave a limit for the counters."""
 CHUNK = 1_000
 """How many samples are taken in a live environment between two looks at the clock, at most."""
 RANDOMS = 2 * (CHUNK + 1)  # two for each action
@@ -78,9 +76,9 @@ class Memory:
         )
         self.mind.rates[:] = (
             *_rate(self.config.learning_rate),
-            *_schedule(self.config.exploration),
-            _counts_episodes(self.config.learning_rate),
-            _counts_episodes(self.config.exploration),
+            *schedule_of(self.config.exploration),
+            counts_episodes(self.config.learning_rate),
+            counts_episodes(self.config.exploration),
         )
         self.refresh()
 
@@ -164,6 +162,14 @@ class Memory:
         if self.config.shaping:
             mind.potential[:count] = self._potentials()
 
+    def problem(self, status: int) -> Exception | None:
+        """The machine's own error, if it refused to go on from where the learner is."""
+        if status == kernels.REFUSED:
+            for (_, x), problem in self.space.problems.items():
+                if x == self.position[kernels.CONFIGURATION]:
+                    return problem
+        return None
+
     def _look(self) -> None:
         """Work out every label in every configuration, as far as nothing new is met."""
         missing = self.space.tables.next_configuration == kernels.UNKNOWN
@@ -193,11 +199,13 @@ def _rate(value: float | Schedule | Visits) -> tuple[float, float, float, float]
     return float(kernels.CONSTANT), float(value), 0.0, 1.0
 
 
-def _schedule(value: float | Schedule) -> tuple[float, float, float]:
+def schedule_of(value: float | Schedule) -> tuple[float, float, float]:
+    """First, last, and over how many: as the loops want it."""
     if isinstance(value, Schedule):
         return value.first, value.last, float(value.over)
     return float(value), float(value), 1.0
 
 
-def _counts_episodes(value: float | Schedule | Visits) -> bool:
+def counts_episodes(value: float | Schedule | Visits) -> bool:
+    """Whether it changes with the episodes, not with the samples."""
     return isinstance(value, Schedule) and value.unit == "episodes"

@@ -76,12 +76,7 @@ class TabularRun:
 
     def problem(self, status: int) -> Exception | None:
         """The machine's own error, if it refused to go on."""
-        memory = self.brain.memory
-        if status == kernels.REFUSED:
-            for (_, x), problem in memory.space.problems.items():
-                if x == memory.position[kernels.CONFIGURATION]:
-                    return problem
-        return None
+        return self.brain.memory.problem(status)
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
         """Follow the greedy policy exactly; where it knows nothing at all it acts at random."""

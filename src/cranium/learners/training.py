@@ -27,12 +27,13 @@ from cranium.errors import (
 )
 from cranium.learners.choice import choose_config
 from cranium.learners.config import (
+    IMAGINED,
     LearnerConfig,
     OptionsConfig,
     PlannerConfig,
-    Schedule,
     TabularConfig,
     check_number,
+    rate_at,
 )
 from cranium.learners.episodes import Streak, StreakFinder
 from cranium.learners.evaluation import (
@@ -199,12 +200,12 @@ def train(
     chosen = choose_config(learner, config, settings)
     product = find_product(env)
     _check_machine(learner, chosen, product)
+    network = isinstance(chosen, NetworkConfig)
     if isinstance(chosen, NetworkConfig):
         _check_network(learner, chosen, env, discretise, steps)
     seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
     agent = np.random.default_rng(seeds[0])
     world_seed = int(seeds[1].generate_state(1)[0])
-    network = isinstance(chosen, NetworkConfig)
     model = _model(env, counter_limit, discretise, path=path, network=network)
     if network and model is None and evaluate_every is None:
         every = max(steps // 10, 1)  # to act with a network takes longer than to learn
@@ -327,7 +328,6 @@ class _Making:
         path: str,
     ) -> None:
         self.path = path
-        self.growing = False  # whether a network may meet configurations that it does not know
         self.learner = learner
         self.config = config
         self.product = find_product(env)
@@ -338,7 +338,7 @@ class _Making:
         self.logs = logs
 
     def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
-        from cranium.learners.memory import IMAGINED, open_space
+        from cranium.learners.memory import open_space
         from cranium.learners.tabular import TabularRun, warn_if_unsound
 
         imagines = getattr(self.config, "configurations", "") in ("seen", "reachable")
@@ -363,7 +363,7 @@ class _Making:
 
     def live(self, env: gym.Env[Any, Any], examiner: Any, discretise: Any, seed: int) -> Any:
         from cranium.learners.live import LiveRun
-        from cranium.learners.memory import IMAGINED, open_space
+        from cranium.learners.memory import open_space
 
         given = self.counter_limit is not None
         limit = self.counter_limit if given else self.product.counter_limit
@@ -375,8 +375,9 @@ class _Making:
         space = open_space(self.product.automaton, limit, None if given else IMAGINED)
         actions = int(getattr(env.action_space, "n", 1))
         if isinstance(self.config, NetworkConfig):
-            self.growing = OVERFLOW not in space.configurations
-            return self._live_network(env, self._brain(space, actions, 1), examiner, seed)
+            growing = OVERFLOW not in space.configurations
+            brain = self._brain(space, actions, 1, growing=growing)
+            return self._live_network(env, brain, examiner, seed)
         brain = self._brain(space, actions, 64)
         return LiveRun(env, self.product, brain, examiner, seed, discretise, self.logs)
 
@@ -397,7 +398,7 @@ class _Making:
             )
         return LiveDeepRun(env, self.product, brain, examiner, seed, self.logs)
 
-    def _brain(self, space: Any, actions: int, observations: int) -> Any:
+    def _brain(self, space: Any, actions: int, observations: int, *, growing: bool = False) -> Any:
         from cranium.learners.brains import QBrain
         from cranium.learners.memory import Memory
 
@@ -418,7 +419,7 @@ class _Making:
             from cranium.learners.deep.brain import DeepBrain
 
             told = (memory, self.config, self.agent, self.product)
-            return DeepBrain(*told, growing=self.growing)
+            return DeepBrain(*told, growing=growing)
         raise NotImplementedError(self.learner)
 
 
@@ -446,10 +447,7 @@ class _Loop:
     @property
     def exploration(self) -> float:
         config = self.run.brain.config
-        value = getattr(config, "exploration", 0.0)
-        if not isinstance(value, Schedule):
-            return float(value)
-        return value.at(int(self.run.ends[0]) if value.unit == "episodes" else self.done)
+        return rate_at(getattr(config, "exploration", 0.0), self.done, int(self.run.ends[0]))
 
     def go(self, watch: Watch) -> None:
         try:

@@ -18,14 +18,14 @@ MOVES: Mapping[str, Cell] = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "d
 
 _STEPS = tuple(MOVES.values())
 PIXELS = 32
-_COLOURS = {
+COLOURS = {
     "floor": (250, 250, 247),
     "line": (208, 208, 200),
     "wall": (58, 63, 71),
     "agent": (31, 95, 191),
     "text": (30, 30, 30),
 }
-_TINTS = (
+TINTS = (
     (246, 204, 196),
     (204, 228, 196),
     (196, 220, 244),
@@ -94,33 +94,33 @@ class Grid:
         from PIL import Image, ImageDraw, ImageFont
 
         size = (self.columns * PIXELS + 1, self.rows * PIXELS + 1)
-        image = Image.new("RGB", size, _COLOURS["floor"])
+        image = Image.new("RGB", size, COLOURS["floor"])
         draw = ImageDraw.Draw(image)
-        tints = {mark: _TINTS[i % len(_TINTS)] for i, mark in enumerate(_sorted_marks(marks))}
+        tints = {mark: TINTS[i % len(TINTS)] for i, mark in enumerate(_sorted_marks(marks))}
         for row in range(self.rows):
             for column in range(self.columns):
                 cell = (row, column)
                 left, top = column * PIXELS, row * PIXELS
                 box = (left, top, left + PIXELS, top + PIXELS)
                 if cell in self.walls:
-                    draw.rectangle(box, fill=_COLOURS["wall"])
+                    draw.rectangle(box, fill=COLOURS["wall"])
                     continue
-                tint = tints[marks[cell]] if cell in marks else _COLOURS["floor"]
-                draw.rectangle(box, fill=tint, outline=_COLOURS["line"])
+                tint = tints[marks[cell]] if cell in marks else COLOURS["floor"]
+                draw.rectangle(box, fill=tint, outline=COLOURS["line"])
         for pair in self.blocked:
             one, other = sorted(pair)
             bottom, right = other[0] * PIXELS, other[1] * PIXELS
             flat = one[1] == other[1]
             end = (right + PIXELS, bottom) if flat else (right, bottom + PIXELS)
-            draw.line([(right, bottom), end], fill=_COLOURS["wall"], width=4)
+            draw.line([(right, bottom), end], fill=COLOURS["wall"], width=4)
         if agent is not None:
             left, top = agent[1] * PIXELS, agent[0] * PIXELS
             ring = (left + 4, top + 4, left + PIXELS - 4, top + PIXELS - 4)
-            draw.ellipse(ring, outline=_COLOURS["agent"], width=4)
+            draw.ellipse(ring, outline=COLOURS["agent"], width=4)
         font = ImageFont.load_default(PIXELS * 0.38)
         for (row, column), mark in marks.items():
             middle = ((column + 0.5) * PIXELS, (row + 0.5) * PIXELS)
-            draw.text(middle, mark[:4], fill=_COLOURS["text"], font=font, anchor="mm")
+            draw.text(middle, mark[:4], fill=COLOURS["text"], font=font, anchor="mm")
         return np.asarray(image, dtype=np.uint8).copy()
 
     def _wall(self, cell: Cell, other: Cell) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.worlds.grid import _COLOURS, _TINTS, Cell, Grid
+from cranium.worlds.grid import COLOURS, TINTS, Cell, Grid
 
 __all__ = ["draw", "entered", "inside", "move", "show", "take", "write"]
 
@@ -149,16 +149,16 @@ def draw(names: Sequence[str], centres: Array, radii: Array, position: Array) ->
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    image = Image.new("RGB", (PIXELS, PIXELS), _COLOURS["floor"])
+    image = Image.new("RGB", (PIXELS, PIXELS), COLOURS["floor"])
     drawing = ImageDraw.Draw(image)
-    drawing.rectangle((0, 0, PIXELS - 1, PIXELS - 1), outline=_COLOURS["wall"], width=2)
+    drawing.rectangle((0, 0, PIXELS - 1, PIXELS - 1), outline=COLOURS["wall"], width=2)
     font = ImageFont.load_default(PIXELS * 0.04)
-    tints = {name: _TINTS[i % len(_TINTS)] for i, name in enumerate(sorted(set(names)))}
+    tints = {name: TINTS[i % len(TINTS)] for i, name in enumerate(sorted(set(names)))}
     for name, (x, y), radius in zip(names, centres, radii, strict=True):
         across, down, size = x * PIXELS, (1 - y) * PIXELS, radius * PIXELS
         box = (across - size, down - size, across + size, down + size)
-        drawing.ellipse(box, fill=tints[name], outline=_COLOURS["line"])
-        drawing.text((across, down), name[:8], fill=_COLOURS["text"], font=font, anchor="mm")
+        drawing.ellipse(box, fill=tints[name], outline=COLOURS["line"])
+        drawing.text((across, down), name[:8], fill=COLOURS["text"], font=font, anchor="mm")
     across, down = position[0] * PIXELS, (1 - position[1]) * PIXELS
-    drawing.ellipse((across - 5, down - 5, across + 5, down + 5), fill=_COLOURS["agent"])
+    drawing.ellipse((across - 5, down - 5, across + 5, down + 5), fill=COLOURS["agent"])
     return np.asarray(image, dtype=np.uint8).copy()

@@ -14,14 +14,13 @@ from cranium.aamdp.encoding import BoxEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import InvalidArgumentError
 from cranium.learners import kernels
-from cranium.learners.config import Schedule
 from cranium.learners.deep.dqn import DQN, DQNRates
 from cranium.learners.deep.files import space_data
 from cranium.learners.deep.imagine import ALL, REAL, SOME, Imagining
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.td3 import TD3, TD3Rates
 from cranium.learners.deep.worlds import JaxMachine, jax_machine
-from cranium.learners.memory import Memory
+from cranium.learners.memory import Memory, counts_episodes, schedule_of
 from cranium.learners.network_config import ActorConfig, DeepConfig, NetworkConfig
 
 __all__ = ["DeepBrain", "check_actions"]
@@ -105,10 +104,6 @@ class DeepBrain:
             hopes[: len(values)] = values
         return jax_machine(memory, features, hopes, members=self.method.imagining.kind == ALL)
 
-    def flat(self, observation: Any) -> NDArray[np.float32]:
-        """The features of a ground observation."""
-        return np.asarray(spaces.flatten(self.encoding.ground, observation), np.float32)
-
     def list_target(self, observations: int) -> None:
         """Keep the target network as a table, if what can be seen is little enough for that."""
         config = self.config
@@ -119,7 +114,7 @@ class DeepBrain:
 
     def met(self, _: int, observation: Any) -> None:
         """An observation has got a number."""
-        self.seen.append(self.flat(observation))
+        self.seen.append(self.encoding.ground_part(observation))
 
     def policy(self, learned: Any) -> Any:
         """What was learned."""
@@ -165,9 +160,6 @@ def _rates(config: NetworkConfig) -> Any:
         noises = (config.noise, config.target_noise, config.noise_clip, config.polyak)
         return TD3Rates(*shared, *(np.float32(one) for one in noises))
     if isinstance(config, DeepConfig):
-        value = config.exploration
-        if not isinstance(value, Schedule):
-            value = Schedule(value, value, 1)
-        schedule = (value.first, value.last, value.over, value.unit == "episodes")
-        return DQNRates(*shared, np.int32(config.target_every), np.array(schedule, np.float32))
+        exploration = (*schedule_of(config.exploration), counts_episodes(config.exploration))
+        return DQNRates(*shared, np.int32(config.target_every), np.array(exploration, np.float32))
     raise NotImplementedError(type(config))

@@ -18,7 +18,7 @@ from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
 from cranium.learners import kernels
-from cranium.learners.config import Schedule
+from cranium.learners.config import rate_at
 from cranium.learners.deep.brain import DeepBrain
 from cranium.learners.deep.imagine import Replay, imagine
 from cranium.learners.deep.interrupt import held
@@ -120,7 +120,7 @@ class LiveDeepRun:
             self.ground = observation["ground"]
         else:
             self.ground = self.product.encoding.decode(observation)[0]
-        self.flat = self.brain.flat(self.ground)
+        self.flat = self.brain.encoding.ground_part(self.ground)
 
     def _act(self, x: int) -> Any:
         """An action, to explore with."""
@@ -128,8 +128,10 @@ class LiveDeepRun:
         samples = int(self.brain.memory.position[kernels.SAMPLES])
         if isinstance(config, ActorConfig) and samples < config.warmup:
             return agent.uniform(-1, 1, self.brain.method.size).astype(np.float32)
-        if isinstance(config, DeepConfig) and agent.random() < self._exploration(config, samples):
-            return int(agent.integers(self.brain.method.actions))
+        if isinstance(config, DeepConfig):
+            exploration = rate_at(config.exploration, samples, int(self.ends[0]))
+            if agent.random() < exploration:
+                return int(agent.integers(self.brain.method.actions))
         with held():
             told = (self.learned, self.machine, self.flat, x)
             greedy = np.asarray(_greedy(*told, method=self.brain.method))
@@ -137,12 +139,6 @@ class LiveDeepRun:
             noise = config.noise * agent.normal(size=greedy.shape)
             return np.clip(greedy + noise, -1, 1).astype(np.float32)
         return int(greedy)
-
-    def _exploration(self, config: DeepConfig, samples: int) -> float:
-        value = config.exploration
-        if not isinstance(value, Schedule):
-            return float(value)
-        return value.at(int(self.ends[0]) if value.unit == "episodes" else samples)
 
     def _called(self, action: Any) -> Any:
         """An action as the environment calls it."""

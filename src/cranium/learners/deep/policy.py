@@ -36,7 +36,7 @@ class _Policy:
                 f"the observation {shorten(observation)} is not in {self.encoding.ground}",
                 fix="use the policy in the world that it was trained in",
             )
-        return np.asarray(spaces.flatten(self.encoding.ground, observation), np.float32)
+        return self.encoding.ground_part(observation)
 
     def machine(self, configuration: Configuration) -> NDArray[np.float32]:
         """The features of a configuration."""

@@ -17,7 +17,7 @@ from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.loop import interact, new_life
 from cranium.learners.deep.worlds import finite_world
 from cranium.learners.episodes import EpisodeLog, Floats
-from cranium.learners.evaluation import Evaluation, LiveExaminer, TabularExaminer
+from cranium.learners.evaluation import Evaluation, TabularExaminer
 from cranium.learners.tabular import TabularRun
 
 __all__ = ["FiniteDeepRun", "FusedRun"]
@@ -32,13 +32,13 @@ class FusedRun:
     path = "jax"
 
     def __init__(
-        self, brain: DeepBrain, world: Any, examiner: LiveExaminer, log: bool = False
+        self, brain: DeepBrain, world: Any, examiner: Any, log: bool = False, state: Any = None
     ) -> None:
         self.brain = brain
-        self.examiner: Any = examiner
+        self.examiner = examiner
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)
-        self._begin(world, None)
+        self._begin(world, state)
 
     def _begin(self, world: Any, state: Any) -> None:
         brain = self.brain
@@ -75,7 +75,7 @@ class FusedRun:
 
     def problem(self, status: int) -> Exception | None:
         """The machine's own error, if it refused to go on."""
-        return TabularRun.problem(self, status)  # type: ignore[arg-type]
+        return self.brain.memory.problem(status)
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
@@ -100,14 +100,11 @@ class FiniteDeepRun(FusedRun):
         log: bool = False,
     ) -> None:
         listed = TabularRun(product, model, brain, examiner, seed)  # type: ignore[arg-type]
-        self.brain = brain
-        self.examiner = examiner
-        self.ends = listed.ends
-        self.log = EpisodeLog(wanted=log, room=CHUNK)
         self.rows, self.columns = jnp.asarray(listed.rows), jnp.asarray(listed.columns)
         state = np.int32(brain.memory.position[kernels.STATE])
         brain.list_target(len(brain.seen))
-        self._begin(finite_world(listed.world, np.array(brain.seen)), state)
+        world = finite_world(listed.world, np.array(brain.seen))
+        super().__init__(brain, world, examiner, log, state)
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
         """Follow the greedy policy exactly."""

@@ -25,12 +25,11 @@ from cranium.errors import (
     WorldError,
     shorten,
 )
+from cranium.learners.config import IMAGINED
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["Imagination", "Imagined"]
 
-MANY = 2_000
-"""Up to how many configurations are imagined if nobody says which: beyond, those that are seen."""
 TOLERANCE = 1e-4
 """How far, at most, a reward in single precision may be from the machine's."""
 Ints = NDArray[np.int64]
@@ -70,7 +69,7 @@ class Imagination:
         imagined: How likely a step that is drawn is seen from a configuration of the set, instead
             of the real one.
         configurations: The set: ``"seen"`` or ``"reachable"``; left out, the second, unless these
-            are more than :data:`MANY`.
+            are more than 2,000.
 
     Example:
         >>> import cranium
@@ -343,7 +342,7 @@ def _check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
     limit = encoding.counter_limit
     if chosen is None and limit is not None:
         with suppress(SpaceError):
-            reachable(encoding.automaton, limit, max_configurations=MANY)
+            reachable(encoding.automaton, limit, max_configurations=IMAGINED)
             return "reachable"
     if chosen not in (None, "seen", "reachable"):
         raise InvalidArgumentError(
