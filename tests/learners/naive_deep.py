@@ -1,6 +1,6 @@
-"""Counterfactual DQN with lists, loops and gradients by hand, slowly and obviously.
+"""Counterfactual DQN and TD3 with lists, loops and gradients by hand, slowly and obviously.
 
-It draws the same random numbers as the fused loop: for sample n the numbers that belong to n.
+DQN draws the same random numbers as the fused loop: for sample n the numbers that belong to n.
 """
 
 from __future__ import annotations
@@ -20,17 +20,27 @@ def passed(network, ground, machine):
     return hidden
 
 
-def slope(network, hidden, error, action):
-    """The gradient of one value, times an error: backwards through the layers."""
+def slope(network, hidden, back):
+    """The gradient of what is put out times ``back``, by the weights and by what went in."""
     found = []
-    back = np.zeros(len(hidden[-1]))
-    back[action] = error
     for layer in range(len(network) - 1, -1, -1):
         inner = hidden[layer] if layer == 0 else np.maximum(hidden[layer], 0)
         found.append((np.outer(inner, back), back.copy()))
+        back = network[layer][0] @ back
         if layer:
-            back = (network[layer][0] @ back) * (hidden[layer] > 0)
-    return found[::-1]
+            back = back * (hidden[layer] > 0)
+    return found[::-1], back
+
+
+def nothing(network):
+    """A gradient of zeros."""
+    return [tuple(np.zeros_like(part) for part in layer) for layer in network]
+
+
+def total(one, other):
+    """The sum of two gradients."""
+    pairs = zip(one, other, strict=True)
+    return [tuple(a + b for a, b in zip(x, y, strict=True)) for x, y in pairs]
 
 
 class NaiveAdam:
@@ -118,7 +128,7 @@ class NaiveDQN:
 
     def learn(self, some, configurations, show):
         config = self.config
-        gradient = [tuple(np.zeros_like(part) for part in layer) for layer in self.network]
+        gradient = nothing(self.network)
         count = len(some) * len(configurations)
         for seen, action, after, label, ended in some:
             for x in configurations:
@@ -133,9 +143,77 @@ class NaiveDQN:
                     goal += config.discount * ahead[chosen]
                 hidden = self.q(self.network, seen, x, show)
                 error = np.clip(hidden[-1][action] - goal, -1, 1) / count
-                for i, layer in enumerate(slope(self.network, hidden, error, action)):
-                    gradient[i] = tuple(a + b for a, b in zip(gradient[i], layer, strict=True))
+                back = np.zeros(len(hidden[-1]))
+                back[action] = error
+                gradient = total(gradient, slope(self.network, hidden, back)[0])
         if self.samples >= config.warmup:
             self.network = self.adam.step(self.network, gradient, config.learning_rate)
         if self.samples % config.target_every == 0:
             self.target = self.network
+
+
+class NaiveTD3:
+    """The updates of TD3; experiences are (seen, action, seen then, label, whether it ended)."""
+
+    def __init__(self, machine, config, actor, critics, show, possible):
+        self.machine, self.config, self.show = machine, config, show
+        self.possible = possible  # configurations; what leads elsewhere cannot be imagined
+        self.actor, self.critics = actor, list(critics)
+        self.slow_actor, self.slow_critics = actor, list(critics)
+        self.actor_adam = NaiveAdam(actor)
+        self.critic_adam = [NaiveAdam(critic) for critic in critics]
+
+    def act(self, actor, seen, x):
+        hidden = passed(actor, seen, self.show(x))
+        return np.tanh(hidden[-1]), hidden
+
+    def q(self, critic, seen, action, x):
+        return passed(critic, np.concatenate([seen, action]), self.show(x))
+
+    def goal(self, after, label, ended, x, noise):
+        config, found = self.config, self.machine.step(x, label)
+        then = found.configuration
+        if ended or self.machine.is_terminal(then):
+            return found.reward
+        noise = np.clip(config.target_noise * noise, -config.noise_clip, config.noise_clip)
+        action = np.clip(self.act(self.slow_actor, after, then)[0] + noise, -1, 1)
+        values = [self.q(critic, after, action, then)[-1][0] for critic in self.slow_critics]
+        return found.reward + config.discount * min(values)
+
+    def learn(self, some, configurations, noise, samples):
+        if samples < self.config.warmup:
+            return
+        config = self.config
+        goals = {
+            (i, x): self.goal(after, label, ended, x, noise[i])
+            for i, (_, _, after, label, ended) in enumerate(some)
+            for x in configurations
+            if self.machine.step(x, label).configuration in self.possible
+        }
+        for c, critic in enumerate(self.critics):
+            gradient = nothing(critic)
+            for (i, x), goal in goals.items():
+                hidden = self.q(critic, some[i][0], some[i][1], x)
+                back = 2 * (hidden[-1] - goal) / len(goals)
+                gradient = total(gradient, slope(critic, hidden, back)[0])
+            self.critics[c] = self.critic_adam[c].step(critic, gradient, config.learning_rate)
+        if samples % config.delay == 0:
+            self.learn_to_act([(some[i][0], x) for i, x in goals])
+
+    def learn_to_act(self, pairs):
+        gradient, critic = nothing(self.actor), self.critics[0]
+        better = np.array([-1 / len(pairs)])
+        for seen, x in pairs:
+            action, hidden = self.act(self.actor, seen, x)
+            back = slope(critic, self.q(critic, seen, action, x), better)[1]
+            by_action = back[len(seen) : len(seen) + len(action)] * (1 - action**2)
+            gradient = total(gradient, slope(self.actor, hidden, by_action)[0])
+        self.actor = self.actor_adam.step(self.actor, gradient, self.config.learning_rate)
+        self.slow_actor = self.follow(self.slow_actor, self.actor)
+        pairs = zip(self.slow_critics, self.critics, strict=True)
+        self.slow_critics = [self.follow(slow, fast) for slow, fast in pairs]
+
+    def follow(self, slow, fast):
+        pairs = zip(slow, fast, strict=True)
+        share = self.config.polyak
+        return [tuple(s + share * (f - s) for s, f in zip(x, y, strict=True)) for x, y in pairs]
