@@ -53,6 +53,17 @@ def test_what_is_encoded_can_be_decoded(ground, encoding, data):
     assert np.array_equal(spaces.flatten(GROUNDS[ground], back).astype(np.float32), flat)
 
 
+def test_without_counters_none_are_shown():
+    made = DictEncoding()
+    made.bind(spaces.Discrete(3), cranium.library.load("mail-delivery"), 0)
+    assert list(made.space) == ["ground", "machine_state"]
+    for configuration in (Configuration("carrying", ()), OVERFLOW):
+        shown = made.encode(2, configuration)
+        assert list(shown) == ["ground", "machine_state"]
+        assert made.space.contains(shown)
+        assert made.decode(shown) == (2, configuration)
+
+
 def test_tables_number_every_pair_differently():
     made = TabularEncoding()
     ground = spaces.MultiDiscrete([2, 3])

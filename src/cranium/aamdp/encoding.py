@@ -101,6 +101,9 @@ class Encoding(ABC):
 class DictEncoding(Encoding):
     """A dictionary: ``ground``, ``machine_state`` (a number) and ``counters``.
 
+    Where the machine has no counters, there is no ``counters``: many learners cannot read an array
+    of nothing.
+
     Example:
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
@@ -112,26 +115,26 @@ class DictEncoding(Encoding):
 
     def _make_space(self) -> spaces.Dict:
         k = self.automaton.num_counters
-        return spaces.Dict(
-            {
-                "ground": self.ground,
-                "machine_state": spaces.Discrete(len(self.names)),
-                "counters": spaces.Box(0, self.most, (k,), np.int64),
-            }
-        )
+        parts = {"ground": self.ground, "machine_state": spaces.Discrete(len(self.names))}
+        if k:
+            parts["counters"] = spaces.Box(0, self.most, (k,), np.int64)
+        return spaces.Dict(parts)
 
     def machine_part(self, configuration: Configuration) -> Any:
         """What of an observation depends on the configuration alone."""
-        return np.int64(self.number(configuration)), _copies(self._counters(configuration))
+        counters = self._counters(configuration)
+        return np.int64(self.number(configuration)), _copies(counters) if len(counters) else None
 
     def join(self, ground: Any, part: Any) -> dict[str, Any]:
         """An observation from the ground observation and the machine's part."""
         state, counters = part
+        if counters is None:
+            return {"ground": ground, "machine_state": state}
         return {"ground": ground, "machine_state": state, "counters": next(counters)}
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
-        counters = np.asarray(observation["counters"])
+        counters = np.asarray(observation.get("counters", ()))
         return observation["ground"], self._configuration(
             int(observation["machine_state"]), counters
         )
