@@ -2,24 +2,121 @@
 
 from __future__ import annotations
 
+import importlib
+
 import gymnasium as gym
 import numpy as np
+import pytest
 
 import cranium
+from cranium import RewardFunction
+from cranium.aamdp import BoxEncoding
+from cranium.compiled.tables import OVERFLOW, limited
+from cranium.errors import RunError
+
+NEVER = 10**9
+
+
+def algorithm(env, replay, kind=None, **options):
+    """An algorithm that only collects: at random, and never learns."""
+    kind = kind or importlib.import_module("stable_baselines3").DQN
+    dictionary = isinstance(env.observation_space, gym.spaces.Dict)
+    policy = "MultiInputPolicy" if dictionary else "MlpPolicy"
+    settings = {"buffer_size": 400, "learning_starts": NEVER, "policy_kwargs": {"net_arch": [4]}}
+    return kind(policy, env, **{**settings, "device": "cpu", "seed": 0, **replay, **options})
+
+
+def collect(clocks, machine, *, steps=60, encoding=None, imagined=0.5, kind="reachable", **options):
+    """Several clocks with one task; what was stored, by an unmodified algorithm."""
+    vectors = importlib.import_module("stable_baselines3.common.vec_env")
+    counterfactual = importlib.import_module("cranium.learners.sb3").counterfactual
+    encoding = encoding or BoxEncoding("raw")
+    settings = {"counter_limit": 4, **options, "encoding": encoding}
+    make = [lambda c=c: counterfactual(c, machine, **settings)[0] for c in clocks]
+    env, replay = counterfactual(vectors.DummyVecEnv(make), imagined=imagined, configurations=kind)
+    model = algorithm(env, replay)
+    try:
+        model.learn(steps)
+        model.learn(steps)  # resets in the middle of an episode
+    except RunError:
+        pass  # the machine refused
+    return model.replay_buffer
+
+
+def elsewhere(env):
+    """As if the environments ran in other processes: nobody gets at them."""
+    wrapper = importlib.import_module("stable_baselines3.common.vec_env").VecEnvWrapper
+
+    class Elsewhere(wrapper):
+        unwrapped = None
+
+        def reset(self):
+            return self.venv.reset()
+
+        def step_wait(self):
+            return self.venv.step_wait()
+
+    return Elsewhere(env)
+
+
+def numpy_of(samples, i):
+    def pick(value):
+        return (
+            {k: pick(v) for k, v in value.items()} if isinstance(value, dict) else value[i].numpy()
+        )
+
+    found = [pick(part) for part in samples[:5]]
+    for part in found:
+        if isinstance(part, dict):
+            part["machine_state"] = part["machine_state"].item()
+    return found
+
+
+def check(buffer, clocks, machine, size=64, *, ground=False):
+    """Step the machine by hand for every sample; returns the configurations they begin in."""
+    encoding, sources = buffer.imagination.encoding, []
+    log = {key: entry for clock in clocks for key, entry in clock.log.items()}
+    samples = buffer.sample(size)
+    assert len(samples.actions) == size
+    for i in range(size):
+        observation, action, after, done, reward = numpy_of(samples, i)
+        seen, source = encoding.decode(observation)
+        before, taken, then, events, ended, own = log[tuple(np.ravel(seen))]
+        assert not machine.is_terminal(source)
+        assert source != OVERFLOW
+        step = machine.step(source, events & set(machine.propositions))
+        target = limited(step.configuration, encoding.counter_limit)
+        due = step.reward
+        if isinstance(due, RewardFunction):
+            due = due(before, taken, then)
+        shown, reached = encoding.decode(after)
+        if target == OVERFLOW:
+            assert reached == OVERFLOW
+        else:
+            assert reached == target
+        assert tuple(np.ravel(shown)) == tuple(then)
+        assert reward.item() == pytest.approx(due + own * ground, rel=1e-5, abs=1e-5)
+        over = target == OVERFLOW or machine.is_terminal(target)
+        assert done.item() == float(over or ended)
+        assert np.all(action == taken)
+        sources.append(source)
+    return sources
 
 
 class Clock(gym.Env):
     """Every observation occurs once: it says whose it is and when; so a sample tells its step."""
 
-    def __init__(self, name=0, vocabulary=("A", "B", "C"), actions=None, events=None, ends=0.1):
+    def __init__(
+        self, name=0, vocabulary=("A", "B", "C"), actions=None, events=None, ends=0.1, kind="f4"
+    ):
         self.name, self.vocabulary, self.ends, self.given = name, vocabulary, ends, events
-        self.observation_space = gym.spaces.Box(-1, 10**6, (2,), np.float32)
+        self.observation_space = gym.spaces.Box(-1, 10**6, (2,), np.dtype(kind))
         self.action_space = actions or gym.spaces.Discrete(3)
         self.events, self.time, self.log = frozenset(), 0, {}
         self.rng = np.random.default_rng(name)
 
     def look(self):
-        return np.array([self.name, self.time], np.float32)
+        return np.array([self.name, self.time], self.observation_space.dtype)
 
     def reset(self, *, seed=None, options=None):
         self.time += 1
@@ -29,7 +126,8 @@ class Clock(gym.Env):
         before = self.look()
         self.time += 1
         drawn = frozenset(e for e in self.vocabulary if self.rng.random() < 0.4)
-        self.events = drawn if self.given is None else self.given
+        given = self.given(self.time) if callable(self.given) else self.given
+        self.events = drawn if given is None else given
         ended, cut = (bool(self.rng.random() < self.ends) for _ in range(2))
         own = float(self.rng.integers(3))
         after = self.look()
@@ -86,6 +184,17 @@ class Ending(gym.Wrapper):
     def step(self, action):
         observation, reward, _, truncated, info = self.env.step(action)
         return observation, reward, True, truncated, info
+
+
+class Repeated(gym.Wrapper):
+    """Does everything three times."""
+
+    def step(self, action):
+        for _ in range(3):
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            if terminated or truncated:
+                break
+        return observation, reward, terminated, truncated, info
 
 
 class Rescaled(gym.ObservationWrapper):

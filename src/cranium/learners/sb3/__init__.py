@@ -8,7 +8,8 @@ from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
     CounterfactualReplayBuffer,
 )
-from cranium.learners.sb3.making import Witness, counterfactual
+from cranium.learners.sb3.making import counterfactual
+from cranium.learners.sb3.witness import Witness
 
 __all__ = [
     "CounterfactualDictReplayBuffer",

@@ -3,59 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import gymnasium as gym
 
-from cranium.aamdp.encoding import BoxEncoding, DictEncoding
+from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding
 from cranium.aamdp.planning import find_product
-from cranium.aamdp.product import product
+from cranium.aamdp.product import AutomatonAugmentedMDP, product
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.errors import InvalidArgumentError, UnknownNameError, WorldError, shorten
 from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
     CounterfactualReplayBuffer,
-    check_normalisation,
-    require_sb3,
 )
-from cranium.worlds.observations import kept
+from cranium.learners.sb3.replay import check_ground, check_normalisation, require_sb3
+from cranium.learners.sb3.witness import Witness, bear_witness, fingerprint
 
-__all__ = ["Witness", "counterfactual"]
+__all__ = ["counterfactual"]
 
-
-class Witness(gym.Wrapper[Any, Any, Any, Any]):
-    """Tells the (s, a, s′) of each step, in ``info["transition"]``, for reward functions.
-
-    It stands between the environment and the product: there observations are not yet normalised,
-    nor actions scaled, nor is the last observation of an episode replaced by the next first one.
-    Tasks with constant rewards do not need it.
-
-    Example:
-        >>> env = Witness(gym.make("CartPole-v1"))
-        >>> start, _ = env.reset(seed=0)
-        >>> info = env.step(1)[-1]
-        >>> before, action, after = info["transition"]
-        >>> bool((before == start).all()), action
-        (True, 1)
-    """
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
-        self._before: Any = None
-
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
-        observation, info = self.env.reset(**options)
-        self._before = kept(observation)
-        return observation, info
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Do something, and tell what it was."""
-        after, reward, terminated, truncated, info = self.env.step(action)
-        told = {**info, "transition": (self._before, kept(action), kept(after))}
-        self._before = told["transition"][2]
-        return after, reward, terminated, truncated, told
+EACH = "make_vec_env(lambda: counterfactual(make(), automaton)[0], n_envs=4)"
 
 
 def counterfactual(
@@ -74,9 +42,14 @@ def counterfactual(
             them in a ``VecEnv`` of SB3.
         automaton: The task.
         labelling: The events; left out, the world's own.
-        imagined: How likely a step of a batch is seen from another configuration than the real one.
-        configurations: Which: ``"seen"`` or ``"reachable"``; left out, the second if they are few.
+        imagined: How likely a step of a batch is seen from a configuration that is drawn, which may
+            be the real one.
+        configurations: Out of which: ``"seen"`` or ``"reachable"``; left out, the second if they
+            are few.
         options: Of the product. Its encoding is by default ``BoxEncoding()``, for ``"MlpPolicy"``.
+
+    A :class:`Witness` is put inside the product, if it can be reached from here: the environments
+    of a ``SubprocVecEnv`` get theirs only where each was made by this function.
 
     Returns:
         The environment, and a dictionary with ``replay_buffer_class`` and ``replay_buffer_kwargs``.
@@ -108,6 +81,8 @@ def counterfactual(
         BoxEncoding: CounterfactualReplayBuffer,
         DictEncoding: CounterfactualDictReplayBuffer,
     }
+    if isinstance(encoding, DictEncoding):
+        check_ground(encoding.ground)
     for kind, buffer in kinds.items():
         if isinstance(encoding, kind):
             settings = {"encoding": encoding, "imagined": imagined}
@@ -123,11 +98,14 @@ def _make(env: Any, automaton: Any, labelling: Any, options: dict[str, Any]) -> 
     if _is_vector(env):
         raise InvalidArgumentError(
             "the environments of a VecEnv get their task before they are put together",
-            fix="make_vec_env(lambda: counterfactual(make(), automaton)[0], n_envs=4), and then "
-            "counterfactual(vec_env)",
+            fix=f"{EACH}, and then counterfactual(vec_env)",
         )
-    if isinstance(env, gym.Env) and not getattr(automaton, "is_constant", True):
-        env = Witness(env)
+    parameters = inspect.signature(AutomatonAugmentedMDP).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            known += ["imagined", "configurations"]
+            raise UnknownNameError.of("option of counterfactual", name, known)
     return product(env, automaton, labelling, **{"encoding": BoxEncoding(), **options})
 
 
@@ -139,36 +117,50 @@ def _vectors() -> Any:
     return importlib.import_module("stable_baselines3.common.vec_env")
 
 
-def _encoding_of_one(env: Any) -> Any:
+def _encoding_of_one(env: Any) -> Encoding:
     if not isinstance(env, gym.Env):
         raise InvalidArgumentError(f"an environment is a gymnasium.Env, not {shorten(env)}")
     found = find_product(env)
-    if not found.automaton.is_constant and not _is_witnessed(found.env):
-        found.env = Witness(found.env)
+    bear_witness(found)
     return found.encoding
 
 
-def _encoding_of_many(env: Any) -> Any:
+def _encoding_of_many(env: Any) -> Encoding:
+    inside = getattr(env.unwrapped, "envs", None)  # none if they run in other processes
+    if inside is not None:
+        encodings = [_encoding_of_one(one) for one in inside]
+        told = True
+    else:
+        encodings = _ask_encodings(env)
+        told = all(env.env_is_wrapped(Witness))
+    first = encodings[0]
+    if len({fingerprint(encoding) for encoding in encodings}) > 1:
+        raise InvalidArgumentError(
+            "the environments of a VecEnv have different tasks, encodings or counter limits",
+            fix="give all of them the same",
+        )
     if (normaliser := _vectors().unwrap_vec_normalize(env)) is not None:
-        check_normalisation(normaliser)
+        check_normalisation(normaliser, ends_told=told)
+    if not first.automaton.is_constant and not told:
+        raise WorldError(
+            "the reward functions of this task need (s, a, s′), which nobody tells", fix=EACH
+        )
+    return first
+
+
+def _ask_encodings(env: Any) -> list[Encoding]:
+    """The encodings of products in other processes."""
     try:
-        encoding = env.get_attr("encoding")[0]
-    except AttributeError:
+        found: list[Any] = env.get_attr("encoding") if env.has_attr("encoding") else []
+    except (EOFError, OSError):
+        raise WorldError(
+            "the task cannot be sent from one process to another",
+            fix="give its reward functions names: def, at the top of a module, not lambda; "
+            "or use a DummyVecEnv",
+        ) from None
+    if not found or not all(isinstance(one, Encoding) for one in found):
         raise InvalidArgumentError(
             f"there is no task in {shorten(env)}",
             fix="make_vec_env(lambda: cranium.product(make(), automaton), n_envs=4)",
-        ) from None
-    if not encoding.automaton.is_constant and not all(env.env_is_wrapped(Witness)):
-        raise WorldError(
-            "the reward functions of this task need (s, a, s′), which nobody tells",
-            fix="make_vec_env(lambda: counterfactual(make(), automaton)[0], n_envs=4)",
         )
-    return encoding
-
-
-def _is_witnessed(env: Any) -> bool:
-    while isinstance(env, gym.Wrapper):
-        if isinstance(env, Witness):
-            return True
-        env = env.env
-    return False
+    return found

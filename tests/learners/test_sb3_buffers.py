@@ -1,0 +1,160 @@
+"""What the door to Stable-Baselines3 has buffers for: what they fit, and buffers in files."""
+
+from __future__ import annotations
+
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from learners.sb3_worlds import Clock, Slope, algorithm, check, climber, elsewhere, far
+
+import cranium
+from cranium.aamdp import BoxEncoding, DictEncoding
+from cranium.errors import CraniumError, InvalidArgumentError, UnknownNameError, WorldError
+
+pytestmark = pytest.mark.sb3
+sb3 = pytest.importorskip("stable_baselines3")
+
+import torch  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv  # noqa: E402
+
+from cranium.learners.sb3 import (  # noqa: E402
+    CounterfactualDictReplayBuffer,
+    CounterfactualReplayBuffer,
+    counterfactual,
+)
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture
+def machine():
+    return cranium.library.load("anbcn")
+
+
+def test_a_buffer_can_be_saved_and_training_goes_on(tmp_path):
+    env, replay = counterfactual(Slope(), climber(), far, horizon=20)
+    model = algorithm(env, replay, sb3.SAC, learning_starts=10).learn(60)
+    model.save_replay_buffer(tmp_path / "buffer.pkl")
+    model.save(tmp_path / "model.zip")
+    other = sb3.SAC.load(tmp_path / "model.zip", env=env, device="cpu")
+    other.load_replay_buffer(tmp_path / "buffer.pkl")
+    batches = []
+    for one in (model, other):
+        np.random.seed(5)
+        batches.append(one.replay_buffer.sample(50))
+    for mine, yours in zip(*batches, strict=True):
+        assert mine is yours is None or torch.equal(mine, yours)
+    other.learn(30, reset_num_timesteps=False)
+    assert other.replay_buffer.size() == 90
+    env, replay = counterfactual(Slope(), climber(lambda s, a, t: 0.0), far)
+    model = algorithm(env, replay, sb3.SAC).learn(20)
+    with pytest.raises(WorldError, match="the task cannot be saved"):
+        pickle.dumps(model.replay_buffer)
+
+
+def test_a_buffer_that_is_given_to_another_run_finds_out_where_the_machine_is(machine):
+    clock = Clock(ends=0.02)
+    env, replay = counterfactual(clock, machine, counter_limit=30, encoding=BoxEncoding("log"))
+    model = algorithm(env, replay).learn(30)
+    model.replay_buffer = pickle.loads(pickle.dumps(algorithm(env, replay).replay_buffer))
+    model.learn(50, reset_num_timesteps=False)
+    check(model.replay_buffer, [clock], machine)
+
+
+def test_buffers_say_what_they_take(machine):
+    vector, _ = counterfactual(Clock(), machine, counter_limit=3)
+    dictionary, _ = counterfactual(cranium.product(Clock(), machine, counter_limit=3))
+    boxes, dictionaries = CounterfactualReplayBuffer, CounterfactualDictReplayBuffer
+    wrong = [
+        (vector, boxes, {"encoding": BoxEncoding()}, "of a product, not one that was only made"),
+        (vector, boxes, {}, "takes a BoxEncoding of a product, not None"),
+        (vector, boxes, {"encoding": dictionary.encoding}, "takes a BoxEncoding"),
+        (dictionary, boxes, {"encoding": vector.encoding}, "vectors are observed"),
+        (vector, dictionaries, {"encoding": dictionary.encoding}, "dictionaries are observed"),
+        (vector, boxes, {"encoding": vector.encoding, "imagine": 1}, "no such option of Count"),
+    ]
+    for env, kind, settings, message in wrong:
+        replay = {"replay_buffer_class": kind, "replay_buffer_kwargs": settings}
+        with pytest.raises(CraniumError, match=message) as caught:
+            algorithm(env, replay)
+        assert caught.value.fix
+    with pytest.raises(UnknownNameError, match="no such option of counterfactual: 'imagin'"):
+        counterfactual(Clock(), machine, imagin=1.0)
+
+
+@pytest.mark.parametrize(
+    "ground",
+    [
+        gym.spaces.Dict({"x": gym.spaces.Discrete(2)}),
+        gym.spaces.Tuple([gym.spaces.Discrete(2)]),
+        gym.spaces.Discrete(3, start=3),
+        gym.spaces.MultiDiscrete([3, 3], start=[0, 1]),
+        gym.spaces.MultiDiscrete([[3, 3]]),
+    ],
+)
+def test_ground_observations_that_stable_baselines_cannot_read_are_refused(ground, machine):
+    class World(Clock):
+        def look(self):
+            return self.observation_space.sample()
+
+        def step(self, action):
+            self.events = frozenset("A")
+            return self.look(), 0.0, False, False, {}
+
+    world = World()
+    world.observation_space = ground
+    with pytest.raises(InvalidArgumentError, match="cannot read observations in") as caught:
+        counterfactual(world, machine, encoding=DictEncoding(), counter_limit=3)
+    assert "BoxEncoding" in caught.value.fix
+    algorithm(*counterfactual(world, machine, counter_limit=3), learning_starts=5).learn(12)
+
+
+def test_environments_side_by_side_have_one_task(machine):
+    def vec(*settings):
+        make = [
+            lambda s=s: counterfactual(Clock(), **{"counter_limit": 3, **s})[0] for s in settings
+        ]
+        return DummyVecEnv(make)
+
+    other = cranium.loads(cranium.dumps(machine).replace("reward: 1", "reward: 2"))
+    counterfactual(vec({"automaton": machine}, {"automaton": machine}))
+    for wrong in ({"automaton": other}, {"automaton": machine, "counter_limit": 4}):
+        env = vec({"automaton": machine}, wrong)
+        for seen in (env, elsewhere(env)):
+            with pytest.raises(InvalidArgumentError, match="different tasks"):
+                counterfactual(seen)
+    strange = gym.make("CartPole-v1")
+    strange.unwrapped.encoding = "utf-8"
+    vector = DummyVecEnv([lambda: strange])
+    for env in (vector, elsewhere(vector)):
+        with pytest.raises(InvalidArgumentError, match="there is no task"):
+            counterfactual(env)
+
+
+def test_a_loaded_buffer_must_fit(tmp_path, machine):
+    def run(automaton=machine, count=1, **settings):
+        settings = {"counter_limit": 3, **settings}
+        env = DummyVecEnv([lambda: counterfactual(Clock(), automaton, **settings)[0]] * count)
+        return algorithm(*counterfactual(env, imagined=0.25)).learn(20)
+
+    saved = run()
+    saved.save_replay_buffer(tmp_path / "buffer.pkl")
+    other = cranium.loads(cranium.dumps(machine).replace("reward: 1", "reward: 2"))
+    wrong = [
+        (run(other), "another task"),
+        (run(count=2), "for 1 environments side by side, not 2"),
+        (run(counter_limit=2), "another task"),
+        (run(encoding=BoxEncoding("log")), "keeps observations in"),
+        (run(encoding=DictEncoding()), "keeps observations in"),
+    ]
+    for model, message in wrong:
+        model.load_replay_buffer(tmp_path / "buffer.pkl")
+        with pytest.raises(WorldError, match=message):
+            model.learn(20)
+    same = run()
+    same.load_replay_buffer(tmp_path / "buffer.pkl")
+    same.learn(20, reset_num_timesteps=False)  # goes on in the middle of an episode
+    assert same.replay_buffer.size() == 40
+    assert same.replay_buffer.imagination.imagined == 0.25
