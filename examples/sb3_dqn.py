@@ -9,6 +9,7 @@ letter A says A as often, and then B. Needs ``cranium[sb3]``.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 import torch
 from stable_baselines3 import DQN
@@ -16,6 +17,28 @@ from stable_baselines3 import DQN
 import cranium
 from cranium.learners.sb3 import counterfactual
 from cranium.worlds import LetterEnv, LetterSpec
+
+
+def train(steps: int, imagined: float, seed: int) -> tuple[Any, DQN]:
+    """The environment, and DQN with a replay buffer that imagines."""
+    letters = [LetterSpec("A", (0, 0), times=(1, 3), then="B"), LetterSpec("C", (0, 2))]
+    world = LetterEnv(letters, rows=2, columns=3, start=(1, 1))
+    task = cranium.compile_language("A^N B C^N")
+    env, replay = counterfactual(world, task, horizon=40, imagined=imagined)
+    model = DQN(
+        "MlpPolicy",
+        env,
+        seed=seed,
+        learning_rate=1e-3,
+        batch_size=64,
+        train_freq=4,
+        learning_starts=500,
+        target_update_interval=250,
+        exploration_fraction=0.5,
+        gamma=0.95,
+        **replay,
+    )
+    return env, model.learn(steps)
 
 
 def main() -> None:
@@ -27,25 +50,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)  # the network is small
 
-    letters = [LetterSpec("A", (0, 0), times=(1, 3), then="B"), LetterSpec("C", (0, 2))]
-    world = LetterEnv(letters, rows=2, columns=3, start=(1, 1))
-    task = cranium.compile_language("A^N B C^N")
-    env, replay = counterfactual(world, task, horizon=40, imagined=given.imagined)
-    model = DQN(
-        "MlpPolicy",
-        env,
-        seed=given.seed,
-        learning_rate=1e-3,
-        batch_size=64,
-        train_freq=4,
-        learning_starts=500,
-        target_update_interval=250,
-        exploration_fraction=0.5,
-        gamma=0.95,
-        **replay,
-    )
-    model.learn(given.steps)
-
+    env, model = train(given.steps, given.imagined, given.seed)
     wins = 0
     for episode in range(10):
         observation, info = env.reset(seed=episode)
