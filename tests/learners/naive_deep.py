@@ -207,6 +207,7 @@ class NaiveTD3:
             action, hidden = self.act(self.actor, seen, x)
             back = slope(critic, self.q(critic, seen, action, x), better)[1]
             by_action = back[len(seen) : len(seen) + len(action)] * (1 - action**2)
+            by_action += 2 * self.config.restraint * hidden[-1] / len(pairs)
             gradient = total(gradient, slope(self.actor, hidden, by_action)[0])
         self.actor = self.actor_adam.step(self.actor, gradient, self.config.learning_rate)
         self.slow_actor = self.follow(self.slow_actor, self.actor)

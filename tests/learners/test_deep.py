@@ -183,7 +183,8 @@ def as_double(array):
 
 
 def follow_naive_updates(machine, space, show):
-    config = ActorConfig(hidden=(9, 7), batch=6, warmup=2, delay=2, polyak=0.1, noise_clip=0.1)
+    more = {"polyak": 0.1, "noise_clip": 0.1, "restraint": 0.1}
+    config = ActorConfig(hidden=(9, 7), batch=6, warmup=2, delay=2, **more)
     rng, size = np.random.default_rng(2), config.batch
     method = TD3(2, config.hidden, size, Imagining("all", 1, False), 1, config.delay)
     rates = TD3Rates(**{name: getattr(config, name) for name in TD3Rates._fields})

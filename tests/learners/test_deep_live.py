@@ -16,6 +16,7 @@ from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.live import LiveDeepRun
 from cranium.learners.deep.point import point_world
 from cranium.learners.memory import Memory, open_space
+from cranium.learners.network_config import ActorConfig
 from cranium.worlds import PointWorld
 
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}
@@ -130,6 +131,19 @@ def test_counterfactual_td3_learns_to_visit_two_places():
     again, other = (train(env, "ctd3", steps=1000, seed=seed, **more) for seed in (0, 1))
     assert same(again, train(env, "ctd3", steps=1000, seed=0, **more))
     assert not same(again, other)
+
+
+def test_an_actor_that_met_no_reward_can_still_learn():
+    machine = cranium.library.load("point-visit")
+    env = cranium.product(PointWorld(), machine, horizon=3)  # too short to get anywhere
+    seen = np.array([0.5, 0.5, 1.0], np.float32)
+    actions = []
+    for restraint in (0.0, ActorConfig().restraint):
+        more = {"hidden": (64, 64), "warmup": 100, "restraint": restraint}
+        result = train(env, "ctd3", steps=1500, seed=0, evaluate_every=1500, **more)
+        actions.append(np.abs(result.policy(seen, machine.start)).max())
+    assert actions[0] > 0.95  # where tanh is flat
+    assert actions[1] < 0.6
 
 
 def test_dqn_runs_on_the_point_with_discrete_actions():

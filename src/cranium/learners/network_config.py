@@ -154,6 +154,9 @@ class ActorConfig(NetworkConfig):
         noise_clip: How much of that at most.
         delay: How many updates of the values there are for one of the actor.
         polyak: How far the target networks follow in each update.
+        restraint: What the actor pays for the squares of its outputs before tanh. Without it, it
+            follows the errors of values that know no reward yet to where tanh is flat, and stays
+            there. Rewards that are much greater than 1 need more of it.
 
     Example:
         >>> ActorConfig(noise=0.2).delay
@@ -168,12 +171,13 @@ class ActorConfig(NetworkConfig):
     noise_clip: float = 0.5
     delay: int = 2
     polyak: float = 0.01
+    restraint: float = 3e-3
 
     _shares = ("discount", "shaping_discount", "polyak")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("delay", self.delay)
-        for name in ("noise", "target_noise", "noise_clip"):
+        for name in ("noise", "target_noise", "noise_clip", "restraint"):
             if check_number(name, getattr(self, name)) < 0:
                 raise InvalidArgumentError(f"{name} is 0 or more, not {getattr(self, name)}")

@@ -157,8 +157,8 @@ def _rates(config: NetworkConfig) -> Any:
         np.int32(config.warmup),
     )
     if isinstance(config, ActorConfig):
-        noises = (config.noise, config.target_noise, config.noise_clip, config.polyak)
-        return TD3Rates(*shared, *(np.float32(one) for one in noises))
+        own = (getattr(config, name) for name in TD3Rates._fields[len(shared) :])
+        return TD3Rates(*shared, *(np.float32(one) for one in own))
     if isinstance(config, DeepConfig):
         exploration = (*schedule_of(config.exploration), counts_episodes(config.exploration))
         return DQNRates(*shared, np.int32(config.target_every), np.array(exploration, np.float32))

@@ -45,6 +45,7 @@ class TD3Rates(NamedTuple):
     target_noise: Any
     noise_clip: Any
     polyak: Any
+    restraint: Any
 
 
 class TD3(NamedTuple):
@@ -144,8 +145,7 @@ class TD3(NamedTuple):
         )
 
         def regret(actor: Network) -> Array:
-            action = jnp.broadcast_to(self.greedy(actor, machine, batch.before, batch.x), shape)
-            q = _value(critics[0], machine, batch.before, action, batch.x)
+            q = _reached(actor, critics[0], machine, batch, shape, rates.restraint)
             return -(found.weight * q).sum() / total
 
         slope = jax.grad(regret)(learned.network.actor)
@@ -164,6 +164,21 @@ def _value(critic: Network, machine: JaxMachine, ground: Array, action: Array, x
     both = jnp.concatenate([wide, action], axis=-1)
     q: Array = forward(critic, both, machine.features[x], jnp)[..., 0]
     return q
+
+
+def _reached(
+    actor: Network,
+    critic: Network,
+    machine: JaxMachine,
+    batch: Batch,
+    shape: tuple[int, ...],
+    restraint: Array,
+) -> Array:
+    """Q of what the actor does, less what it costs: [B, K]."""
+    wish = jnp.broadcast_to(forward(actor, batch.before, machine.features[batch.x], jnp), shape)
+    q = _value(critic, machine, batch.before, jnp.tanh(wish), batch.x)
+    # Where tanh is flat there is no way back, and a new critic's errors lead there.
+    return q - restraint * (wish**2).sum(-1)
 
 
 def _both(critics: Any, machine: JaxMachine, ground: Array, action: Array, x: Array) -> Array:
