@@ -30,6 +30,11 @@
     ├── PolicyError                     a policy that was asked about something it never learned
     ├── DrawingError                    a picture that could not be made
     ├── RecordError                     a record of an experiment that is damaged, or missing
+    ├── AssistError                     words that did not become a task
+    │   ├── ModelError                  a language model that cannot be reached, or does not answer
+    │   ├── PlanError                   an answer that is not a plan
+    │   ├── TranscriptError             a transcript that is damaged, or lacks a request
+    │   └── DisagreementError           no machine that everybody agrees on
     ├── MissingExtraError               a part that needs a package which is not installed
     └── FileAccessError                 a file that could not be read or written
 
@@ -46,11 +51,13 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
 __all__ = [
+    "AssistError",
     "AutomatonError",
     "ConversionError",
     "CounterRuleError",
     "CounterUnderflowError",
     "CraniumError",
+    "DisagreementError",
     "DrawingError",
     "DuplicateNameError",
     "EpisodeEndedError",
@@ -63,9 +70,11 @@ __all__ = [
     "LanguageError",
     "LanguageSyntaxError",
     "MissingExtraError",
+    "ModelError",
     "NoTransitionError",
     "NondeterminismError",
     "Place",
+    "PlanError",
     "PolicyError",
     "RecordError",
     "RewardError",
@@ -75,6 +84,7 @@ __all__ = [
     "StaticSilentLoopError",
     "TerminalStateError",
     "TextError",
+    "TranscriptError",
     "UnknownNameError",
     "UnsettledError",
     "UnsoundLabelsWarning",
@@ -330,6 +340,32 @@ class DrawingError(CraniumError, ValueError):
 
 class RecordError(CraniumError, ValueError):
     """A record of an experiment that is damaged, or missing."""
+
+
+class AssistError(CraniumError):
+    """Words that did not become a task."""
+
+
+class ModelError(AssistError, RuntimeError):
+    """A language model that cannot be reached, refuses, or does not answer as it should."""
+
+
+class PlanError(AssistError, ValueError):
+    """An answer that is not a plan for a task."""
+
+
+class TranscriptError(AssistError, ValueError):
+    """A transcript that is damaged, or in which a request does not occur."""
+
+
+class DisagreementError(AssistError, ValueError):
+    """No machine was found that the description, the examples and the checks agree on.
+
+    Attributes:
+        verdict: What was tried, and what spoke against it (a ``Verdict``), if it got that far.
+    """
+
+    verdict: Any = None
 
 
 class MissingExtraError(CraniumError, RuntimeError):

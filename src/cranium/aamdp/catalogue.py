@@ -23,6 +23,17 @@ from cranium.worlds.point import PointWorld
 __all__ = ["CATALOGUE", "WorldEntry", "find_world", "make_product", "make_world", "register"]
 
 NAMESPACE = "cranium"
+LETTERS = {name: f"the letter {name} is read" for name in "ABCDE"}
+ROOMS = {name: f"room {name} is visited" for name in "ABCDabcd"}
+OFFICE = {
+    **ROOMS,
+    "mail": "an item of mail is collected",
+    "empty": "the mail room turns out to be empty",
+    "coffee": "a coffee is collected",
+    "person": "an item is delivered to a person",
+    "office": "an item is delivered to the office",
+    "decoration": "a decoration is broken",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,7 @@ class WorldEntry:
         horizon: After how many steps an episode is cut off.
         tasks: Ready-made tasks: a name, and the machine of the library.
         options: What that is given.
+        meanings: What its events mean, in plain words.
     """
 
     name: str
@@ -44,6 +56,17 @@ class WorldEntry:
     horizon: int
     tasks: Mapping[str, str]
     options: Mapping[str, Any] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+
+    def events(self) -> dict[str, str]:
+        """All its events, and what they mean.
+
+        Example:
+            >>> find_world("Office").events()["mail"]
+            'an item of mail is collected'
+        """
+        names = self.make(**self.options).vocabulary
+        return {name: self.meanings[name] for name in names}
 
     @property
     def id(self) -> str:
@@ -63,6 +86,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         100,
         {"anbcdn": "anbcdn", "anbcn": "anbcn"},
         {"times": (1, 5)},
+        LETTERS,
     ),
     WorldEntry(
         "Office",
@@ -70,6 +94,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         "the office of the paper, with mail that runs out",
         1000,
         {"mail-and-coffee": "office", "mail-delivery": "mail-delivery"},
+        meanings=OFFICE,
     ),
     WorldEntry(
         "ToroOffice",
@@ -83,6 +108,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
             "patrol": "toro-patrol",
         },
         {"layout": "toro-icarte", "mail": None},
+        OFFICE,
     ),
     WorldEntry(
         "Point",
@@ -90,6 +116,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         "a point in the unit square, with regions to enter and mail that runs out",
         200,
         {"visit": "point-visit", "deliver": "point-deliver"},
+        meanings=OFFICE,
     ),
 )
 """All worlds."""
@@ -139,14 +166,14 @@ def make_product(
 
 
 def find_world(name: str) -> WorldEntry:
-    """A world of the catalogue, by its name.
+    """A world of the catalogue, by its name, whatever the case of its letters.
 
     Example:
-        >>> find_world("Letter").id
+        >>> find_world("letter").id
         'cranium/Letter-v0'
     """
     for entry in CATALOGUE:
-        if entry.name == name:
+        if entry.name.lower() == name.lower():
             return entry
     raise UnknownNameError.of("world", name, [entry.name for entry in CATALOGUE])
 

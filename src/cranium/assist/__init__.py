@@ -1,0 +1,63 @@
+"""From words to a verified automaton, with the help of a language model.
+
+The model fills a small form (the plan); our own code makes the machine from it and checks it. What
+does not pass goes back to the model, a bounded number of times, and then is an error. Needs the
+extra ``llm``, except to replay a conversation that was recorded.
+"""
+
+from pathlib import Path
+
+from cranium.assist.examples import Example
+from cranium.assist.local import OFFERS, LocalServer, Offer, fetch, find_offer, models_folder
+from cranium.assist.model import Answer, Model, OpenAIModel, Request
+from cranium.assist.paper import PaperAnswer, ask_as_the_paper
+from cranium.assist.plan import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
+from cranium.assist.restate import restate
+from cranium.assist.specify import (
+    Attempt,
+    Reading,
+    Specification,
+    Verdict,
+    specify,
+    specify_plan,
+)
+from cranium.assist.transcript import Exchange, Transcript
+from cranium.assist.verify import Checked, check_plan
+from cranium.assist.written import parse_automaton
+
+__all__ = [
+    "OFFERS",
+    "RECORDED",
+    "Answer",
+    "Attempt",
+    "Checked",
+    "Example",
+    "Exchange",
+    "LocalServer",
+    "Model",
+    "Offer",
+    "OpenAIModel",
+    "PaperAnswer",
+    "PlanStep",
+    "Reading",
+    "Request",
+    "Specification",
+    "TaskPlan",
+    "Transcript",
+    "Verdict",
+    "ask_as_the_paper",
+    "check_plan",
+    "fetch",
+    "find_offer",
+    "language_of",
+    "models_folder",
+    "parse_automaton",
+    "parse_plan",
+    "plan_schema",
+    "restate",
+    "specify",
+    "specify_plan",
+]
+
+RECORDED = Path(__file__).parent / "recorded"
+"""Conversations with a real model that come with Cranium."""

@@ -1,0 +1,329 @@
+"""The commands that turn words into a machine, and serve a model that helps with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+import yaml
+from rich.console import Console
+from rich.text import Text
+
+import cranium
+from cranium import assist
+from cranium.aamdp import CATALOGUE, find_world
+from cranium.assist.plan import check_events
+from cranium.assist.verify import accepts
+from cranium.automata.files import check_ending
+from cranium.cli.output import say
+from cranium.errors import (
+    CraniumError,
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    PlanError,
+    shorten,
+)
+
+__all__ = ["register"]
+
+DECLINED = 1
+CHOICES = "[a]ccept, [e]dit the plan, give a [c]ounterexample, or [q]uit?"
+
+
+def ask(
+    description: Annotated[str, typer.Argument(metavar="WORDS", help="The task, in plain words.")],
+    events: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WORLD|FILE", help="A world, or a YAML file with names and their meanings."
+        ),
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        typer.Option("--event", metavar="NAME=MEANING", help="An event; may be repeated."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--draw", metavar="PICTURE", help="Draw the machine, too.")
+    ] = None,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option("--accept", metavar="EVENTS", help="A sequence that is right; repeatable."),
+    ] = None,
+    reject: Annotated[
+        list[str] | None,
+        typer.Option("--reject", metavar="EVENTS", help="A sequence that is wrong; repeatable."),
+    ] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="NAME", help="An event that may happen at any time."),
+    ] = None,
+    model: Annotated[str, typer.Option(metavar="NAME", help="The model; else CRANIUM_MODEL.")] = "",
+    server: Annotated[
+        str, typer.Option(metavar="URL", help="Its server; else OPENAI_BASE_URL, or this machine.")
+    ] = "",
+    samples: Annotated[
+        int, typer.Option(min=1, help="How many plans to ask for; they are compared.")
+    ] = 1,
+    attempts: Annotated[int, typer.Option(min=1, help="How many answers to try for each.")] = 6,
+    first: Annotated[
+        bool, typer.Option("--first", help="Reward the first completion, if there are several.")
+    ] = False,
+    transcript: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the conversation in this file.")
+    ] = None,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Take the answers from the transcript: no model.")
+    ] = False,
+    paper: Annotated[
+        bool, typer.Option("--paper", help="Also ask in the paper's words, and compare.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Accept what has passed all checks; ask nobody.")
+    ] = False,
+) -> None:
+    """Turn a task in plain words into a machine, with the help of a language model.
+
+    The model fills a small form; Cranium makes the machine from it, checks it, sends back what is
+    wrong, and shows what it means before anything is written. Sequences that are given with
+    --accept and --reject check the answer; every second one is held back from the model. Any server
+    that speaks OpenAI's protocol will do; `cranium llm serve` starts one. For example:
+    cranium ask "Collect mail and deliver it to a person." --events office -o task.yaml
+    """
+    if out is not None:
+        check_ending(out)
+    known = _events(events, event)
+    mode: Any = "replay" if replay else "live" if transcript is None else "record"
+    asked = None if replay else assist.OpenAIModel(model, base_url=server)
+    talk = assist.Transcript(asked, transcript, mode)
+    examples = list(
+        assist.examples.as_examples({"accept": accept or [], "reject": reject or []}, known)
+    )
+    told = {"samples": samples, "attempts": attempts, "first": first, "ignored": ignore or []}
+    found = _specify(description, known, examples, talk, told)
+    while not yes and (choice := _confirm(found)) != "a":
+        if choice == "q":
+            raise typer.Exit(DECLINED)
+        try:
+            if choice == "e":
+                found = _edited(found, first=first, ignored=ignore or [])
+            else:
+                examples.append(_counterexample(found))
+                found = _specify(description, known, examples, talk, told)
+        except CraniumError as problem:
+            say(f"not taken: {problem}", "yellow")
+    if yes:
+        _show(found)
+    _write(found.machine, out, picture)
+    if paper:
+        _as_the_paper(found, talk)
+
+
+def _specify(
+    description: str,
+    events: Mapping[str, str],
+    examples: list[assist.Example],
+    talk: assist.Transcript,
+    told: dict[str, Any],
+) -> assist.Specification:
+    console = Console(stderr=True)
+    with console.status(Text("asking")) as status:
+
+        def watch(text: str) -> None:
+            status.update(Text(text))
+            if not console.is_terminal:
+                say_progress(console, text)
+
+        return assist.specify(description, events, examples, model=talk, watch=watch, **told)
+
+
+def say_progress(console: Console, text: str) -> None:
+    """One line of progress where nothing moves: a file, a pipe."""
+    console.print(Text(text, style="dim"), soft_wrap=True)
+
+
+def _events(source: str | None, given: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    if source is not None:
+        worlds = {entry.name.lower() for entry in CATALOGUE}
+        is_file = source.lower() not in worlds and ("." in source or "/" in source)
+        found |= _read_events(Path(source)) if is_file else find_world(source).events()
+    for text in given or ():
+        name, equals, meaning = text.partition("=")
+        if not equals:
+            raise InvalidArgumentError(
+                f"an event is NAME=MEANING, such as 'mail=mail is collected', not {shorten(text)}"
+            )
+        found[name.strip()] = meaning.strip()
+    if not found:
+        raise InvalidArgumentError(
+            "which events are there?",
+            fix="--events office, --events FILE.yaml, or --event 'mail=mail is collected'",
+        )
+    return check_events(found)
+
+
+def _read_events(path: Path) -> dict[str, str]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise FileAccessError(f"cannot read {path}: {said}") from None
+    except (yaml.YAMLError, RecursionError):
+        raise FileFormatError(f"{path} is not YAML") from None
+    if not isinstance(data, dict):
+        raise FileFormatError(f"{path} has no names with meanings, but {shorten(data)}")
+    return check_events(data)
+
+
+# What a person sees, and says
+
+
+def _show(found: assist.Specification) -> None:
+    readings = found.verdict.readings
+    say(f"plan      {found.language}", "bold")
+    say("means     " + found.restatement.replace("\n", "\n          "))
+    say(f"accepts   {_listed(found.accepted())}")
+    say(f"rejects   {_listed(found.rejected())}")
+    for step in found.plan.steps:
+        say(f"because   {step.phrase!r}: {' '.join(step.events)}, {step.count}")
+    for remark in found.verdict.remarks:
+        say(f"note      {remark}", "yellow")
+    tried, checked = len(found.verdict.attempts), len(found.examples)
+    held = sum(one.held_back for one in found.examples)
+    say(f"checked   {checked} examples, {held} of them held back; {tried} answers")
+    for other in readings[1:]:
+        word = " ".join("+".join(label) or "{}" for label in other.differs)
+        say(f"or        {other.checked.language} ({other.votes} samples): {word} differs", "yellow")
+
+
+def _listed(words: list[tuple[str, ...]]) -> str:
+    return "   ".join(" ".join(word) for word in words)
+
+
+def _confirm(found: assist.Specification) -> str:
+    _show(found)
+    if not sys.stdin.isatty():
+        raise InvalidArgumentError(
+            "nobody is there to say whether this is what was meant",
+            fix="--yes accepts what has passed the checks",
+        )
+    while True:
+        said = typer.prompt(CHOICES, default="a").strip().lower()[:1]
+        if said in "aecq":
+            return str(said)
+
+
+def _counterexample(found: assist.Specification) -> assist.Example:
+    """A sequence that is judged wrongly: what it should be, the machine itself tells."""
+    word = tuple(typer.prompt("a sequence of events that is judged wrongly").split())
+    for name in word:
+        if name not in found.events:
+            raise InvalidArgumentError(f"no such event: {name!r}: {', '.join(found.events)}")
+    now = accepts(found.machine, word)
+    say(f"it is {'accepted' if now else 'rejected'} now, and is to be the other way round")
+    return assist.Example(word, accepted=not now)
+
+
+def _edited(
+    found: assist.Specification, *, first: bool, ignored: list[str]
+) -> assist.Specification:
+    """The plan as somebody has changed it; it is checked like a model's."""
+    plain = json.loads(found.plan.model_dump_json())
+    text = click.edit(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), extension=".yaml")
+    if text is None:
+        return found
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise PlanError(f"this is not YAML: {problem}") from None
+    plan = assist.parse_plan(json.dumps(data), found.events)
+    checked = assist.check_plan(
+        plan, found.description, found.events, found.examples, first=first, ignored=ignored
+    )
+    return assist.specify_plan(found, checked)
+
+
+def _write(
+    machine: cranium.CountingRewardAutomaton, out: Path | None, picture: Path | None
+) -> None:
+    if out is not None:
+        cranium.save(machine, out)
+        say(f"wrote {out}")
+    if picture is not None:
+        cranium.draw(machine, picture)
+        say(f"wrote {picture}")
+
+
+def _as_the_paper(found: assist.Specification, talk: assist.Transcript) -> None:
+    say("\nin the paper's words (Appendix G), the model's own automaton:", "bold")
+    answer = assist.ask_as_the_paper(found.description, found.events, found.machine, talk)
+    if answer.machine is None:
+        say(f"  none: {answer.problem}", "yellow")
+    elif answer.right:
+        say("  the same as ours", "green")
+    elif answer.difference is not None:
+        word = " ".join("+".join(label) or "{}" for label in answer.difference.word or ())
+        say(f"  another one: they differ on {word!r}: {answer.difference.reason}", "yellow")
+
+
+# A model on this machine
+
+llm = typer.Typer(no_args_is_help=True, help="A language model on this machine.")
+
+
+@llm.command("serve")
+def serve(
+    source: Annotated[
+        str, typer.Argument(metavar="MODEL", help="A model of `cranium llm list`, or a GGUF file.")
+    ] = "qwen2.5-coder-1.5b",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8080,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
+) -> None:
+    """Serve a language model, for cranium ask; Ctrl-C ends it.
+
+    Nothing is downloaded without asking, and what is downloaded is checked by its hash.
+    """
+    path = Path(source) if source.endswith(".gguf") else _fetched(source, yes)
+    with assist.LocalServer(path, port) as server:
+        say(f"serving {path.name} at {server.base_url}; Ctrl-C ends it")
+        say(f"try: cranium ask … --server {server.base_url}")
+        server.wait()
+
+
+@llm.command("list")
+def offers() -> None:
+    """List the models that can be served."""
+    for offer in assist.OFFERS:
+        there = (assist.models_folder() / f"{offer.name}.gguf").exists()
+        say(f"{offer.name}: {offer.size / 1e6:,.0f} MB{', here' if there else ''}", "bold")
+        say(f"  {offer.about}")
+
+
+def _fetched(name: str, yes: bool) -> Path:
+    offer = assist.find_offer(name)
+    folder = assist.models_folder()
+    if not (folder / f"{offer.name}.gguf").exists() and not yes:
+        say(offer.about)
+        question = f"download {offer.size / 1e6:,.0f} MB into {folder}?"
+        if not sys.stdin.isatty():
+            raise InvalidArgumentError(
+                f"nobody is there to say whether to {question[:-1]}", fix="--yes"
+            )
+        if not typer.confirm(question):
+            raise typer.Exit(DECLINED)
+    return assist.fetch(offer, folder, say)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the program."""
+    app.command("ask")(ask)
+    app.add_typer(llm, name="llm")

@@ -1,0 +1,209 @@
+"""cranium ask: as a person uses it, in a real terminal, and as a script does."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+
+import pytest
+from assist.servers import serving
+from assist.test_specify import RIGHT, WORDS, WRONG
+
+import cranium
+from cranium.assist import RECORDED
+
+ASK = [sys.executable, "-m", "cranium", "ask"]
+OFFICE = ["--events", "office", "--transcript", str(RECORDED / "office.jsonl"), "--replay"]
+
+
+def run(*arguments, **more):
+    told = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, **more}
+    return subprocess.run([*ASK, *arguments], check=False, **told)
+
+
+class Terminal:
+    """A program in a terminal of its own."""
+
+    def __init__(self, *arguments, env=None):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [*ASK, *arguments], stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True
+        )
+        os.close(slave)
+        self.text = ""
+
+    def expect(self, words, seconds=60):
+        end = time.monotonic() + seconds
+        start = len(self.text)
+        while words not in self.text[start:]:
+            assert time.monotonic() < end, self.text
+            if select.select([self.master], [], [], 0.2)[0]:
+                try:
+                    self.text += os.read(self.master, 65536).decode(errors="replace")
+                except OSError:  # it has ended
+                    break
+        assert words in self.text[start:], self.text
+
+    def type(self, line):
+        os.write(self.master, f"{line}\n".encode())
+
+    def end(self):
+        code = self.process.wait(timeout=60)
+        os.close(self.master)
+        return code
+
+
+def test_words_become_a_file_that_an_agent_learns(tmp_path):
+    task, picture = tmp_path / "task.yaml", tmp_path / "task.png"
+    done = run(WORDS, *OFFICE, "-o", str(task), "--draw", str(picture), "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "mail person never decoration" in done.stdout
+    assert "accepts   mail person" in done.stdout
+    assert "may happen at any time" in done.stdout
+    assert cranium.equivalent(
+        cranium.load(task), cranium.compile_language("mail person never decoration")
+    )
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    learn = ["train", "office", str(task), "--learner", "planner", "--until-solved"]
+    trained = subprocess.run(
+        [sys.executable, "-m", "cranium", *learn],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert trained.returncode == 0, trained.stderr
+    assert "solved" in trained.stdout
+
+
+def test_a_person_accepts(tmp_path):
+    task = tmp_path / "task.yaml"
+    terminal = Terminal(WORDS, *OFFICE, "-o", str(task))
+    terminal.expect("[a]ccept")
+    terminal.type("what?")
+    terminal.expect("[a]ccept")
+    terminal.type("a")
+    terminal.expect("wrote")
+    assert terminal.end() == 0
+    assert task.exists()
+
+
+def test_a_person_declines_and_nothing_is_written(tmp_path):
+    task = tmp_path / "task.yaml"
+    terminal = Terminal(WORDS, *OFFICE, "-o", str(task))
+    terminal.expect("[a]ccept")
+    terminal.type("q")
+    assert terminal.end() == 1
+    assert not task.exists()
+
+
+def test_a_person_edits_the_plan(tmp_path):
+    task, editor = tmp_path / "task.yaml", tmp_path / "editor.sh"
+    editor.write_text("#!/bin/sh\nsed -i 's/success: 1.0/success: 7.0/' \"$1\"\n")
+    editor.chmod(0o755)
+    env = {**os.environ, "EDITOR": str(editor), "VISUAL": ""}
+    terminal = Terminal(WORDS, *OFFICE, "-o", str(task), env=env)
+    terminal.expect("[a]ccept")
+    terminal.type("e")
+    terminal.expect("pays 7")
+    terminal.expect("[a]ccept")
+    editor.write_text("#!/bin/sh\necho 'steps: []' > \"$1\"\n")
+    terminal.type("e")
+    terminal.expect("not taken")
+    terminal.expect("[a]ccept")
+    terminal.type("a")
+    terminal.expect("wrote")
+    assert terminal.end() == 0
+    assert cranium.load(task).run("mail person").total_reward == 7
+
+
+def test_a_counterexample_goes_back_to_the_model(tmp_path):
+    task = tmp_path / "task.yaml"
+    events = ["--event", "mail=an item of mail is collected"]
+    events += ["--event", "person=an item is delivered to a person"]
+    events += ["--event", "decoration=a decoration is broken"]
+    with serving(WRONG, WRONG, RIGHT) as (script, url):
+        terminal = Terminal(WORDS, *events, "--server", url, "--model", "x", "-o", str(task))
+        terminal.expect("[a]ccept")
+        terminal.type("c")
+        terminal.expect("judged wrongly")
+        terminal.type("gold")
+        terminal.expect("not taken")
+        terminal.expect("[a]ccept")
+        terminal.type("c")
+        terminal.expect("judged wrongly")
+        terminal.type("mail mail person")
+        terminal.expect("the other way round")
+        terminal.expect("[a]ccept")
+        terminal.type("a")
+        terminal.expect("wrote")
+        assert terminal.end() == 0
+    assert len(script.asked) == 3
+    assert "mail mail person" in script.asked[1]["messages"][-1]["content"]
+    assert not cranium.load(task).run("mail mail person").accepted
+
+
+def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
+    answers = (RIGHT, "L = {MP}", "δ(q0, mail) = q1, δ(q1, person) = q2. Accepting state: q2.")
+    events = tmp_path / "events.yaml"
+    events.write_text("mail: mail is collected\nperson: it is delivered\ndecoration: one breaks\n")
+    with serving(*answers) as (_, url):
+        done = run(
+            WORDS, "--events", str(events), "--server", url, "--model", "x", "--yes", "--paper"
+        )
+    assert done.returncode == 0, done.stderr
+    assert "the same as ours" in done.stdout
+    wrong = (*answers[:2], answers[2].replace("q0, mail", "q0, person"))
+    with serving(*wrong) as (_, url):
+        done = run(
+            WORDS, "--events", str(events), "--server", url, "--model", "x", "--yes", "--paper"
+        )
+    assert "another one: they differ on 'mail'" in done.stdout or "differ on" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Missing argument"),
+        ([WORDS], "which events are there?"),
+        ([WORDS, "--events", "ofice"], "did you mean 'Office'?"),
+        ([WORDS, "--events", "none.yaml"], "cannot read none.yaml"),
+        ([WORDS, "--event", "mail"], "an event is NAME=MEANING"),
+        ([WORDS, "--event", "mail room=x"], "an event has a name such as mail_room"),
+        ([WORDS, *OFFICE, "--accept", "gold"], "no such event: 'gold'"),
+        ([WORDS, *OFFICE, "-o", "task.txt", "--yes"], "task.txt"),
+        ([WORDS, *OFFICE], "nobody is there to say"),
+        (["Something else.", *OFFICE, "--yes"], "has no answer to this request"),
+        (["", *OFFICE], "a description is a text"),
+        (
+            [WORDS, "--events", "office", "--server", "http://127.0.0.1:9/v1", "--model", "x"],
+            "reached",
+        ),
+    ],
+)
+def test_nonsense_gets_one_message(arguments, said, tmp_path):
+    done = run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_said_is_kept_when_it_is_interrupted(tmp_path):
+    talk = tmp_path / "talk.jsonl"
+    slow = {"body": json.loads("{}"), "delay": 20}
+    with serving(WRONG.replace('"mail"', '"person"'), slow) as (script, url):
+        told = ["--events", "office", "--server", url, "--model", "x", "--yes"]
+        process = subprocess.Popen([*ASK, WORDS, *told, "--transcript", str(talk)])
+        end = time.monotonic() + 60
+        while len(script.asked) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        process.send_signal(2)
+        assert process.wait(timeout=30) == 130
+    assert len(talk.read_text().splitlines()) == 2

@@ -1,0 +1,260 @@
+"""The whole way from words to a machine, over HTTP, with answers as bad as they get."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from assist.servers import chat, failing, serving
+
+import cranium
+from cranium import assist
+from cranium.errors import (
+    DisagreementError,
+    FileAccessError,
+    InvalidArgumentError,
+    MissingExtraError,
+    ModelError,
+    TranscriptError,
+)
+
+WORDS = "Collect one item of mail and deliver it to a person. Never break a decoration."
+EVENTS = {
+    "mail": "an item of mail is collected",
+    "person": "an item is delivered to a person",
+    "decoration": "a decoration is broken",
+}
+EXAMPLES = {"accept": ["mail person"], "reject": ["person", "mail mail person"]}
+KEY = "sk-very-secret-0123456789"
+
+
+def answer(*steps, forbidden=("decoration",), **more):
+    listed = [
+        {"phrase": "", "events": list(names), "how": how, "count": count}
+        for names, how, count in steps
+    ]
+    return json.dumps({"forbidden": list(forbidden), "steps": listed, **more})
+
+
+def step(name, count="1"):
+    return ([name], "sequence", count)
+
+
+RIGHT = answer(step("mail"), step("person"))
+WRONG = answer(step("mail", "N"), step("person"))
+
+
+def specify(url, *, key=KEY, timeout=20.0, retries=0, **more):
+    model = assist.OpenAIModel(
+        "scripted", base_url=url, timeout=timeout, retries=retries, api_key=key
+    )
+    return assist.specify(WORDS, EVENTS, EXAMPLES, model=model, **more)
+
+
+def test_what_is_wrong_goes_back_as_a_counterexample():
+    with serving(WRONG, RIGHT) as (script, url):
+        found = specify(url)
+    assert str(found.language) == "mail person never decoration"
+    assert found.machine.run("mail person").accepted
+    first, second = script.asked
+    assert first["temperature"] == 0
+    schema = first["response_format"]["json_schema"]["schema"]
+    assert schema["properties"]["forbidden"]["items"]["enum"] == list(EVENTS)
+    assert second["messages"][-2] == {"role": "assistant", "content": WRONG}
+    assert "not right" in second["messages"][-1]["content"]
+    shown = json.dumps([message["content"] for message in first["messages"]])
+    assert "mail person" in shown
+    assert "mail mail person" not in json.dumps(script.asked), "it was held back"
+    assert [bool(one.complaints) for one in found.verdict.attempts] == [True, False]
+    assert found.restatement.startswith("read mail once, then person once; decoration must never")
+    assert found.accepted() == [("mail", "person")]
+    assert all(not found.machine.run(list(word)).accepted for word in found.rejected())
+
+
+def test_after_a_bounded_number_of_answers_it_is_an_error_that_says_why():
+    with serving(WRONG) as (script, url), pytest.raises(DisagreementError) as caught:
+        specify(url, attempts=3)
+    assert len(script.asked) == 3
+    assert script.asked[2]["temperature"] > 0, "a new conversation, and another answer"
+    assert len(caught.value.verdict.attempts) == 3
+    assert "mail^N person never decoration" in caught.value.message
+    assert "wrongly" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        ("I am sorry, I can not do that.", "not JSON"),
+        ("", "not JSON"),
+        ('{"steps": [{"events": ["gold"]}]}', "no such event"),
+        ("{\"steps\": \"__import__('os').system('true')\"}", "steps"),
+        (chat('{"steps": [', finish="length"), "cut off"),
+        (chat(None), "not JSON"),
+        (answer(step("mail"), step("decoration")), "forbidden, and yet"),
+        (answer(step("mail", "1+")), "cannot be seen when the task is complete"),
+    ],
+)
+def test_bad_answers_are_complaints(bad, said):
+    with serving(bad, RIGHT) as (script, url):
+        found = specify(url)
+    assert said in " ".join(found.verdict.attempts[0].complaints)
+    assert len(script.asked) == 2
+
+
+def test_servers_that_ignore_the_schema_or_wrap_the_answer_are_read_all_the_same():
+    with serving(f"Sure! Here is the plan:\n```json\n{RIGHT}\n```\nHope it helps.") as (_, url):
+        assert str(specify(url).language) == "mail person never decoration"
+
+
+def test_parameters_that_a_server_does_not_know_are_left_out():
+    refused = failing(400, "response_format of type json_schema is not supported")
+    hot = failing(400, "temperature does not support 0 with this model")
+    with serving(refused, hot, RIGHT) as (script, url):
+        specify(url)
+    assert "response_format" in script.asked[0]
+    assert "response_format" not in script.asked[1]
+    assert "temperature" not in script.asked[2]
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (failing(401, f"Incorrect API key provided: {KEY}"), "does not accept the key"),
+        (failing(403, f"no access for {KEY}"), "does not accept the key"),
+        (failing(404, "the model does not exist"), "does not have this"),
+        (failing(429, "slow down"), "asked too often"),
+        (failing(500, "out of memory"), "cannot answer"),
+        (failing(400, "the context is too long"), "cannot answer"),
+        (chat(None, refusal="I will not."), "refused"),
+        (chat("", finish="content_filter"), "refused"),
+        ({"body": {"choices": []}}, "empty"),
+    ],
+)
+def test_what_a_server_says_is_told_without_the_key(bad, said):
+    with serving(bad) as (_, url), pytest.raises(ModelError) as caught:
+        specify(url)
+    assert said in caught.value.message
+    assert KEY not in str(caught.value)
+    assert KEY not in repr(caught.value.__context__ if caught.value.__cause__ else "")
+
+
+def test_nonsense_instead_of_http_is_told():
+    with serving({"raw": b"<html>no</html>"}) as (_, url), pytest.raises(ModelError):
+        specify(url)
+
+
+def test_a_busy_server_is_asked_again():
+    with serving(failing(429), failing(503), RIGHT) as (script, url):
+        assert specify(url, retries=2).machine.run("mail person").accepted
+    assert len(script.asked) == 3
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for():
+    slow = {"body": chat(RIGHT), "delay": 2}
+    with serving(slow) as (_, url), pytest.raises(ModelError, match="did not answer within"):
+        specify(url, timeout=0.2)
+
+
+def test_no_server_at_all_is_told_with_what_to_do():
+    with pytest.raises(ModelError, match="no language model can be reached") as caught:
+        specify("http://127.0.0.1:9/v1")
+    assert "cranium llm serve" in str(caught.value)
+
+
+def test_the_only_model_of_a_server_is_taken_and_of_several_one_must_be_named(monkeypatch):
+    monkeypatch.delenv("CRANIUM_MODEL", raising=False)
+    with serving(RIGHT, models=("one",)) as (_, url):
+        assert assist.OpenAIModel(base_url=url).name == "one"
+    with serving(RIGHT, models=("one", "two")) as (_, url):
+        with pytest.raises(ModelError, match="2 models, and none was chosen") as caught:
+            assist.OpenAIModel(base_url=url)
+        assert "one, two" in str(caught.value)
+        monkeypatch.setenv("CRANIUM_MODEL", "two")
+        assert assist.OpenAIModel(base_url=url).name == "two"
+
+
+def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "openai", None)
+    with pytest.raises(MissingExtraError, match="needs openai") as caught:
+        assist.OpenAIModel("x")
+    assert "cranium[llm]" in str(caught.value)
+
+
+# Several samples
+
+
+def test_samples_that_disagree_are_compared_by_what_they_mean():
+    any_order = answer((["mail", "person"], "any order", "1"))
+    same = answer((["mail", "person"], "sequence", "1"))
+    words = {"accept": ["mail person"]}
+    with serving(RIGHT, any_order, same) as (_, url):
+        model = assist.OpenAIModel("scripted", base_url=url)
+        found = assist.specify(WORDS, EVENTS, words, model=model, samples=3)
+    assert [reading.votes for reading in found.verdict.readings] == [2, 1]
+    assert not found.verdict.unanimous
+    assert found.verdict.readings[1].differs == (("person",),)
+    with serving(RIGHT, any_order) as (_, url):
+        model = assist.OpenAIModel("scripted", base_url=url)
+        with pytest.raises(DisagreementError) as caught:
+            assist.specify(WORDS, EVENTS, words, model=model, samples=2)
+    assert "understood in 2 ways" in caught.value.message
+    assert "'person'" in caught.value.message
+
+
+# Nonsense
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"description": ""}, "a description is a text"),
+        ({"description": 3}, "a description is a text"),
+        ({"description": "x" * 30_000}, "at most 20,000 characters"),
+        ({"events": {}}, "events are names"),
+        ({"attempts": 0}, "attempts is a whole number"),
+        ({"samples": 0}, "samples is a whole number"),
+        ({"mode": "loud"}, "a mode is live, record or replay"),
+        ({"mode": "record"}, "takes a file"),
+        ({"examples": {"accept": ["gold"]}}, "no such event"),
+    ],
+)
+def test_nonsense_is_refused(change, said):
+    told = {"description": WORDS, "events": EVENTS, "examples": None, **change}
+    words, events = told.pop("description"), told.pop("events")
+    model = assist.OpenAIModel("x", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(InvalidArgumentError, match=said):
+        assist.specify(words, events, model=model, **told)
+
+
+# Transcripts
+
+
+def test_a_conversation_is_recorded_and_replayed_without_a_model(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    with serving(WRONG, RIGHT) as (script, url):
+        one = specify(url, transcript=path, mode="record")
+        asked = len(script.asked)
+    two = assist.specify(WORDS, EVENTS, EXAMPLES, transcript=path, mode="replay")
+    assert asked == 2
+    assert (two.plan, str(two.language)) == (one.plan, str(one.language))
+    assert cranium.equivalent(one.machine, two.machine)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [sorted(line) for line in lines[:2]] == [
+        ["hash", "messages", "model", "parameters", "response"],
+        ["hash", "verdict"],
+    ]
+    assert lines[-1]["verdict"] == "passed"
+    assert KEY not in path.read_text()
+    assert KEY not in repr(one)
+    with pytest.raises(TranscriptError, match="has no answer to this request"):
+        assist.specify(WORDS + " Please.", EVENTS, EXAMPLES, transcript=path, mode="replay")
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"hash": 1}', '{"hash": "x", "response": {}}', "\0"])
+def test_a_damaged_transcript_is_refused(tmp_path, line):
+    path = tmp_path / "talk.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(TranscriptError, match=r"talk\.jsonl:1"):
+        assist.Transcript(path=path, mode="replay")
+    with pytest.raises(FileAccessError, match="cannot read"):
+        assist.Transcript(path=tmp_path / "none", mode="replay")

@@ -1,0 +1,205 @@
+"""What speaks against a plan, and that nothing held back is told."""
+
+from __future__ import annotations
+
+import pytest
+
+import cranium
+from cranium.assist import Example, PlanStep, TaskPlan, check_plan, restate
+from cranium.assist.examples import as_examples
+from cranium.assist.hearing import unheard, unpaid, unspoken
+from cranium.automata.cost import with_step_cost
+from cranium.errors import ConversionError, InvalidArgumentError
+
+EVENTS = {
+    "mail": "an item of mail is collected",
+    "person": "an item is delivered to a person",
+    "decoration": "a decoration is broken",
+}
+WORDS = "Collect one item of mail and deliver it to a person. Never break a decoration."
+
+
+def plan(*names, **more):
+    return TaskPlan(steps=[PlanStep(events=[name]) for name in names], **more)
+
+
+def test_what_is_right_passes():
+    found = check_plan(
+        plan("mail", "person", forbidden=["decoration"]),
+        WORDS,
+        EVENTS,
+        [Example(("mail", "person"), True), Example(("person",), False, held_back=True)],
+    )
+    assert found.complaints == ()
+    assert cranium.equivalent(
+        found.machine, cranium.compile_language("mail person never decoration")
+    )
+
+
+def test_every_event_that_is_spoken_of_is_used_or_forbidden():
+    found = check_plan(plan("mail", "person"), WORDS, EVENTS)
+    assert len(found.complaints) == 1
+    assert "speaks of 'decoration'" in found.complaints[0]
+    assert not check_plan(plan("mail", "person"), WORDS, EVENTS, ignored=["decoration"]).complaints
+    more = {**EVENTS, "rain": "it starts to rain"}
+    found = check_plan(plan("mail", "person", forbidden=["decoration"]), WORDS, more)
+    assert found.complaints == ()
+    assert "may happen at any time: rain" in found.remarks
+
+
+@pytest.mark.parametrize(
+    ("words", "spoken"),
+    [
+        ("Collect the mails.", ["mail"]),
+        ("Deliver to persons.", ["person"]),
+        ("Never break decorations.", ["decoration"]),
+        ("An item.", []),
+        ("", []),
+    ],
+)
+def test_forms_of_a_word_are_the_word(words, spoken):
+    assert unspoken(plan("other"), words, {**EVENTS, "other": "something else"}) == spoken
+
+
+@pytest.mark.parametrize(
+    ("words", "count", "fine"),
+    [
+        ("Rest at most two times.", "at most 2", True),
+        ("Rest at most two times.", "2", False),
+        ("Rest no more than 3 times.", "at most 3", True),
+        ("Rest one or more times.", "1+", True),
+        ("Rest one or more times.", "N", True),
+        ("Rest at least two times.", "1+", False),
+        ("Rest as often as you like.", "0+", True),
+        ("Rest as often as you like.", "1", False),
+        ("Rest twice as often as before.", "2N", True),
+        ("Rest twice as often as before.", "2", False),
+        ("Rest.", "1", True),
+    ],
+)
+def test_what_is_said_about_numbers_is_heeded(words, count, fine):
+    steps = [PlanStep(events=["rest"], count=count)]
+    assert (unheard(TaskPlan(steps=steps), words) == []) is fine
+
+
+def test_examples_are_complaints_but_those_held_back_are_not_shown():
+    given = {
+        "accept": ["mail person"],
+        "reject": ["mail"],
+        "held_back": {"reject": ["person mail"]},
+    }
+    examples = as_examples(given, EVENTS)
+    wrong = TaskPlan(
+        steps=[PlanStep(events=["mail", "person"], how="any order")], forbidden=["decoration"]
+    )
+    found = check_plan(wrong, WORDS, EVENTS, examples)
+    assert len(found.complaints) == 1
+    assert "1 more sequence wrongly" in found.complaints[0]
+    assert "person mail" not in found.complaints[0]
+    shown = check_plan(plan("person", "mail"), WORDS, EVENTS, examples).complaints
+    assert "the sequence mail person is right, but the plan rejects it" in " ".join(shown)
+
+
+def test_a_task_whose_end_cannot_be_seen_is_a_complaint():
+    open_end = TaskPlan(steps=[PlanStep(events=["mail"], count="1+")])
+    events = {"mail": EVENTS["mail"]}
+    found = check_plan(open_end, "Collect mail.", events)
+    assert "cannot be seen when the task is complete" in found.complaints[0]
+    assert found.machine is None
+    assert check_plan(open_end, "Collect mail.", events, first=True).complaints == ()
+
+
+def test_numbers_become_rewards():
+    paid = plan("mail", success=10.0, failure=-5.0, step_cost=0.5, forbidden=["decoration"])
+    machine = check_plan(paid, "Collect mail.", EVENTS).machine
+    assert machine.run(["mail"]).total_reward == 9.5
+    assert machine.run([(), "mail"]).total_reward == 9.0
+    assert machine.run([(), (), "decoration"]).total_reward == -6.5
+
+
+def test_a_phrase_that_nobody_said_is_a_remark():
+    steps = [PlanStep(events=["mail"], phrase="collect the gold")]
+    found = check_plan(TaskPlan(steps=steps), "Collect mail.", {"mail": ""})
+    assert found.complaints == ()
+    assert "not in the description: 'collect the gold'" in found.remarks
+
+
+def test_every_second_example_is_held_back():
+    found = as_examples({"accept": ["a", "a a", "a a a"], "reject": ["b"]}, ["a", "b"])
+    assert [one.held_back for one in found] == [False, True, False, False]
+    found = as_examples({"accept": ["a", "a a"], "held_back": {}}, ["a"])
+    assert not any(one.held_back for one in found)
+
+
+@pytest.mark.parametrize(
+    "given", ["a", 3, {"good": ["a"]}, {"accept": ["x"]}, [("a",)], {"held_back": ["a"]}]
+)
+def test_examples_that_are_none_are_refused(given):
+    with pytest.raises(InvalidArgumentError):
+        as_examples(given, ["a"])
+
+
+@pytest.mark.parametrize(
+    ("words", "paid", "count"),
+    [
+        ("Finish for 10 points and lose half a point for every step.", (10, 0, 0.5), 0),
+        ("Finish for 10 points and lose half a point for every step.", (10, -0.5, 0), 1),
+        ("Finish for 10 points and lose half a point for every step.", (1, 0, 0.5), 1),
+        ("Finish. If the dog wakes up, you lose 5 points.", (1, -5, 0), 0),
+        ("Finish. If the dog wakes up, you lose 5 points.", (1, -5, 5), 1),
+        ("Finish. If the dog wakes up, you lose 5 points.", (1, -4, 0), 2),
+        ("Lose a point for each move.", (1, 0, 1), 0),
+        ("Lose a point for each move.", (1, 0, 0), 1),
+        ("Finish.", (7, -7, 7), 0),
+    ],
+)
+def test_what_is_said_about_points_is_paid(words, paid, count):
+    success, failure, cost = paid
+    found = unpaid(plan("a", success=success, failure=failure, step_cost=cost), words)
+    assert len(found) == count, found
+
+
+# What a machine does, in words
+
+
+def test_a_machine_is_restated_from_itself():
+    text = restate(cranium.library.load("anbcn"))
+    assert text.splitlines()[0] == 'It begins in "counting".'
+    assert "A adds 1 to n" in text
+    assert 'B leads to "matching" if n > 0' in text
+    assert "completes the task and pays 1" in text
+
+
+def test_a_price_for_every_step_changes_nothing_else():
+    for text in ("A^N B C^N never D", "(A | B)^2 C", "A B"):
+        machine = cranium.compile_language(text)
+        costly = with_step_cost(machine, 0.25)
+        for word in (["A", (), "B", "C"], ["A", "A"], [("A", "B")], ["D"], [(), (), "C"]):
+            known = [set([label] if isinstance(label, str) else label) for label in word]
+            labels = [label & set(machine.propositions) for label in known]
+            one, two = machine.run(labels), costly.run(labels)
+            assert [c.state for c in one.configurations] == [c.state for c in two.configurations]
+            assert two.total_reward == one.total_reward - 0.25 * len(one.steps)
+
+
+def test_a_price_is_refused_where_it_makes_no_sense():
+    machine = cranium.compile_language("A B")
+    assert with_step_cost(machine, 0) is machine
+    for cost in (-1, float("nan"), float("inf"), "1", True):
+        with pytest.raises(InvalidArgumentError, match="what a step costs"):
+            with_step_cost(machine, cost)
+    paying = cranium.RewardMachine(
+        propositions=["A"],
+        initial="u",
+        terminal=["end"],
+        transitions=[
+            cranium.Transition(
+                source="u",
+                guard="A",
+                target="end",
+                reward=cranium.RewardFunction("f", lambda s, a, t: 1.0),
+            )
+        ],
+    )
+    with pytest.raises(ConversionError, match="reward functions"):
+        with_step_cost(paying, 1)
