@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help reproduction demo test test-ray test-sb3 check format docs pictures bench bench-deep clean
+.PHONY: help reproduction demo test test-llm test-ray test-sb3 check format docs pictures bench bench-deep clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -17,14 +17,17 @@ demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw
 	@$(BIN)/cranium solve Letter out/task.yaml
 	@$(BIN)/cranium train Letter out/task.yaml --learner planner --learner cql --until-solved --every 20 --curve out/curves.png
 
-test: $(VENV)/.dev  ## all tests but those that need Ray or Stable-Baselines3
-	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray"
+test: $(VENV)/.dev  ## all tests but those that need Ray, Stable-Baselines3 or a large model
+	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray and not llm"
 
 test-ray: $(VENV)/.ray  ## the tests that need Ray: a cluster on this machine
 	$(BIN)/python -m pytest -m ray
 
 test-sb3: $(VENV)/.sb3  ## the tests that need Stable-Baselines3 (installs torch, 1 GB)
 	$(BIN)/python -m pytest -m sb3
+
+test-llm: $(VENV)/.dev  ## how many tasks a real language model gets right (fetches 1.1 GB, takes half an hour)
+	$(BIN)/python -m pytest -m llm -s tests/assist
 
 check: $(VENV)/.dev  ## lint, formatting, types, layers
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ import pytest
 
 import cranium
 import cranium.errors
-from cranium import aamdp, compiled, figures, languages, learners, worlds
+from cranium import aamdp, assist, compiled, figures, languages, learners, worlds
 
 PUBLIC = {
     "FALSE",
@@ -34,6 +34,7 @@ PUBLIC = {
     "Trace",
     "Transition",
     "as_cra",
+    "assist",
     "automaton_schema",
     "check",
     "compile_language",
@@ -113,7 +114,7 @@ def _public_objects():
 
 
 def _objects_of_packages():
-    for package in (aamdp, compiled, figures, languages, learners, worlds):
+    for package in (aamdp, assist, compiled, figures, languages, learners, worlds):
         for name in package.__all__:
             value = getattr(package, name)
             if inspect.isfunction(value) or inspect.isclass(value):

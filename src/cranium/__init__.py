@@ -1,6 +1,6 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
-from cranium import errors, languages, learners, worlds
+from cranium import assist, errors, languages, learners, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     check_labelling,
@@ -53,6 +53,7 @@ __all__ = [
     "Trace",
     "Transition",
     "as_cra",
+    "assist",
     "automaton_schema",
     "check",
     "check_labelling",

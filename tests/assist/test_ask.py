@@ -15,10 +15,9 @@ from assist.servers import serving
 from assist.test_specify import RIGHT, WORDS, WRONG
 
 import cranium
-from cranium.assist import RECORDED
 
 ASK = [sys.executable, "-m", "cranium", "ask"]
-OFFICE = ["--events", "office", "--transcript", str(RECORDED / "office.jsonl"), "--replay"]
+OFFICE = ["--events", "office", "--transcript", "recorded:office", "--replay"]
 
 
 def run(*arguments, **more):
@@ -176,6 +175,10 @@ def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
         ([WORDS, "--event", "mail"], "an event is NAME=MEANING"),
         ([WORDS, "--event", "mail room=x"], "an event has a name such as mail_room"),
         ([WORDS, *OFFICE, "--accept", "gold"], "no such event: 'gold'"),
+        (
+            [WORDS, "--events", "office", "--replay", "--transcript", "recorded:x"],
+            "known: mail, office",
+        ),
         ([WORDS, *OFFICE, "-o", "task.txt", "--yes"], "task.txt"),
         ([WORDS, *OFFICE], "nobody is there to say"),
         (["Something else.", *OFFICE, "--yes"], "has no answer to this request"),

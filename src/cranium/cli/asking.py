@@ -27,12 +27,14 @@ from cranium.errors import (
     FileFormatError,
     InvalidArgumentError,
     PlanError,
+    UnknownNameError,
     shorten,
 )
 
 __all__ = ["register"]
 
 DECLINED = 1
+RECORDED = "recorded:"
 CHOICES = "[a]ccept, [e]dit the plan, give a [c]ounterexample, or [q]uit?"
 
 
@@ -78,7 +80,11 @@ def ask(
         bool, typer.Option("--first", help="Reward the first completion, if there are several.")
     ] = False,
     transcript: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Keep the conversation in this file.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep the conversation in this file; recorded:office comes with Cranium.",
+        ),
     ] = None,
     replay: Annotated[
         bool, typer.Option("--replay", help="Take the answers from the transcript: no model.")
@@ -103,7 +109,7 @@ def ask(
     known = _events(events, event)
     mode: Any = "replay" if replay else "live" if transcript is None else "record"
     asked = None if replay else assist.OpenAIModel(model, base_url=server)
-    talk = assist.Transcript(asked, transcript, mode)
+    talk = assist.Transcript(asked, _kept(transcript), mode)
     examples = list(
         assist.examples.as_examples({"accept": accept or [], "reject": reject or []}, known)
     )
@@ -127,6 +133,17 @@ def ask(
         _as_the_paper(found, talk)
 
 
+def _kept(transcript: str | None) -> Path | None:
+    """The file of a conversation, or one that comes with Cranium."""
+    if transcript is None or not transcript.startswith(RECORDED):
+        return None if transcript is None else Path(transcript)
+    found = {path.stem: path for path in assist.RECORDED.glob("*.jsonl")}
+    name = transcript.removeprefix(RECORDED)
+    if name not in found:
+        raise UnknownNameError.of("recorded conversation", name, sorted(found))
+    return found[name]
+
+
 def _specify(
     description: str,
     events: Mapping[str, str],
@@ -139,7 +156,7 @@ def _specify(
 
         def watch(text: str) -> None:
             status.update(Text(text))
-            if not console.is_terminal:
+            if not console.is_terminal and talk.mode != "replay":
                 say_progress(console, text)
 
         return assist.specify(description, events, examples, model=talk, watch=watch, **told)
@@ -199,7 +216,7 @@ def _show(found: assist.Specification) -> None:
         say(f"note      {remark}", "yellow")
     tried, checked = len(found.verdict.attempts), len(found.examples)
     held = sum(one.held_back for one in found.examples)
-    say(f"checked   {checked} examples, {held} of them held back; {tried} answers")
+    say(f"checked   examples: {checked}, held back: {held}; answers of the model: {tried}")
     for other in readings[1:]:
         word = " ".join("+".join(label) or "{}" for label in other.differs)
         say(f"or        {other.checked.language} ({other.votes} samples): {word} differs", "yellow")

@@ -1,0 +1,27 @@
+"""A real model that can do the task: how often it does. Needs ``make test-llm``."""
+
+from __future__ import annotations
+
+import pytest
+from assist.measure import measure, summary
+
+from cranium import assist
+
+pytestmark = pytest.mark.llm
+MODEL = "qwen2.5-coder-1.5b"
+
+
+def test_most_tasks_are_right_and_none_is_wrong(capsys):
+    def say(text):
+        with capsys.disabled():
+            print(text, flush=True)
+
+    path = assist.fetch(assist.find_offer(MODEL), say=say)
+    with assist.LocalServer(path) as server:
+        found = measure(assist.OpenAIModel(MODEL, base_url=server.base_url), say=say)
+    for way, can, cannot in summary(found):
+        say(f"{way}: {can}; impossible: {cannot}")
+    can, cannot = next((can, cannot) for way, can, cannot in summary(found) if way == "verified")
+    assert can["right"] >= 0.85 * sum(can.values())
+    assert "wrong" not in can
+    assert "wrong" not in cannot
