@@ -68,10 +68,11 @@ class NaiveAdam:
 class NaiveDQN:
     """Learns in a product of a listed world, one sample after the other."""
 
-    def __init__(self, product, world, config, key, network, state, limit):
+    def __init__(self, product, world, config, key, network, state, possible):
         self.machine, self.world, self.config = product.automaton, world, config
         self.encoding_ground = product.env.observation_space
-        self.horizon, self.limit = product.horizon, limit
+        self.horizon = product.horizon
+        self.possible = possible  # configurations; what leads elsewhere cannot be imagined
         self.key = jax.random.fold_in(key, 0)
         self.network = [tuple(np.asarray(part, float) for part in layer) for layer in network]
         self.target, self.adam = self.network, NaiveAdam(self.network)
@@ -129,23 +130,27 @@ class NaiveDQN:
     def learn(self, some, configurations, show):
         config = self.config
         gradient = nothing(self.network)
-        count = len(some) * len(configurations)
-        for seen, action, after, label, ended in some:
-            for x in configurations:
-                found = self.machine.step(x, label)
-                goal = found.reward
-                if not (ended or self.machine.is_terminal(found.configuration)):
-                    ahead = self.q(self.target, after, found.configuration, show)[-1]
-                    chosen = int(np.argmax(ahead))
-                    if config.double:
-                        mine = self.q(self.network, after, found.configuration, show)[-1]
-                        chosen = int(np.argmax(mine))
-                    goal += config.discount * ahead[chosen]
-                hidden = self.q(self.network, seen, x, show)
-                error = np.clip(hidden[-1][action] - goal, -1, 1) / count
-                back = np.zeros(len(hidden[-1]))
-                back[action] = error
-                gradient = total(gradient, slope(self.network, hidden, back)[0])
+        pairs = [
+            (one, x)
+            for one in some
+            for x in configurations
+            if self.machine.step(x, one[3]).configuration in self.possible
+        ]
+        for (seen, action, after, label, ended), x in pairs:
+            found = self.machine.step(x, label)
+            goal = found.reward
+            if not (ended or self.machine.is_terminal(found.configuration)):
+                ahead = self.q(self.target, after, found.configuration, show)[-1]
+                chosen = int(np.argmax(ahead))
+                if config.double:
+                    mine = self.q(self.network, after, found.configuration, show)[-1]
+                    chosen = int(np.argmax(mine))
+                goal += config.discount * ahead[chosen]
+            hidden = self.q(self.network, seen, x, show)
+            error = np.clip(hidden[-1][action] - goal, -1, 1) / len(pairs)
+            back = np.zeros(len(hidden[-1]))
+            back[action] = error
+            gradient = total(gradient, slope(self.network, hidden, back)[0])
         if self.samples >= config.warmup:
             self.network = self.adam.step(self.network, gradient, config.learning_rate)
         if self.samples % config.target_every == 0:

@@ -159,7 +159,7 @@ def test_the_fused_loop_is_the_naive_algorithm(double):
     layers = listed(first)
     space = brain.memory.space
     state = int(run.life.state)
-    naive = NaiveDQN(product, world, config, brain.key, layers, state, space.counter_limit)
+    naive = NaiveDQN(product, world, config, brain.key, layers, state, set(space.configurations))
     alive = [space.decode(int(x)) for x in run.machine.members]
     for _ in range(8):
         run.learn(10)

@@ -38,13 +38,10 @@ def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRew
     if not cost:
         return machine
     paying = [
-        t if t.silent else replace(t, reward=float(t.reward) - cost)
-        for t in machine.transitions
+        t if t.silent else replace(t, reward=float(t.reward) - cost) for t in machine.transitions
     ]
     idle = [t for state in machine.states for t in _idle(machine, state, -float(cost))]
-    return CountingRewardAutomaton(
-        **{**machine._definition(), "transitions": [*paying, *idle]}
-    )
+    return CountingRewardAutomaton(**{**machine._definition(), "transitions": [*paying, *idle]})
 
 
 def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterator[Transition]:

@@ -39,7 +39,8 @@ class NetworkConfig(LearnerConfig):
         warmup: How many samples are taken before the first update.
         train_every: How many samples are taken for each update.
         counters: How counters are shown to the network: see :class:`~cranium.aamdp.BoxEncoding`.
-        clip: The greatest value that ``"bits"`` tells apart.
+        clip: The greatest value that ``"bits"`` tells apart. A machine asks only whether a counter
+            is zero, and what looks alike is learned together, for values never met, too.
         shaping: Whether potentials are added that are worked out on the machine alone: Φ = V.
         shaping_discount: The discount with which they are worked out.
 
@@ -60,7 +61,7 @@ class NetworkConfig(LearnerConfig):
     warmup: int = 100
     train_every: int = 1
     counters: Counters = "bits"
-    clip: int = 10
+    clip: int = 2
     shaping: bool = False
     shaping_discount: float = 0.9
 
