@@ -296,6 +296,17 @@ def replace_otherwise(machine):
     )
 
 
+@pytest.mark.filterwarnings("ignore::cranium.errors.UnsoundLabelsWarning")
+def test_a_policy_goes_on_beyond_the_numbers_it_was_trained_with():
+    told = {"observation": "paper"}  # which does not give N away
+    more = {"exploration": 0.3, "imagined": 6, "until": "solved", "evaluate_every": 1000}
+    result = train(letter(times=(1, 2), **told), "cdqn", steps=40_000, seed=2, **more)
+    assert result.samples_to_solve is not None
+    beyond = cranium.evaluate(letter(times=(3, 6), **told), result.policy)
+    assert beyond.instances == tuple(f"A {n} times" for n in (3, 4, 5, 6))
+    assert beyond.success.min() == 1.0
+
+
 def test_reward_functions_are_paid_in_the_loop():
     table = [
         [(1, min(s + a, 3), frozenset({"goal"} if s + a >= 3 else ()), False)]
