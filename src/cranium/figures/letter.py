@@ -10,6 +10,7 @@ from cranium.experiments.letter import LetterConfig
 from cranium.experiments.reading import Group, Study
 from cranium.experiments.statistics import Summary
 from cranium.experiments.totals import ONE, SUM, totals
+from cranium.figures.points import draw_points
 from cranium.figures.style import colour, dashes, legend_below, marker, new_figure, tidy
 
 __all__ = ["FLAWS", "caption", "draw"]
@@ -93,38 +94,18 @@ def _censored(axes: Any, method: str, x: float, summary: Summary, budget: int) -
 
 
 def _all_tasks(axes: Any, groups: list[Group]) -> None:
-    """What it takes to solve all of them, the best method on top."""
+    """What it takes to solve all of them; a sum over machines is hollow."""
     shown: dict[str, Group] = {}
     for group in groups:
         if group.method not in shown or group.case == ONE:
             shown[group.method] = group
-    order = sorted(shown.values(), key=lambda group: group.summary.iqm or np.inf, reverse=True)
-    greatest = max((group.summary.iqm or group.summary.low or 0 for group in order), default=0)
-    for place, group in enumerate(order):
-        _whole(axes, place, group, greatest)
     several = {SUM: "a machine for each N", ONE: "one machine"}
-    names = [f"{group.method}\n{several[group.case]}" for group in order]
-    axes.set_yticks(range(len(order)), names, fontsize=7)
-    axes.set(xscale="log", xlabel="samples", title="All tasks")
-    axes.set_ylim(-0.5, len(order) - 0.5)
-    if greatest:
-        axes.set_xlim(right=greatest * 8)
-    tidy(axes)
 
+    def name(group: Group) -> str:
+        return f"{group.method}\n{several[group.case]}"
 
-def _whole(axes: Any, place: int, group: Group, greatest: float) -> None:
-    """One method: hollow if its samples are a sum over machines."""
-    summary = group.summary
-    x = summary.iqm or greatest or 1.0
-    told = f"{x:,.0f}" if summary.iqm else "not solved"
-    if summary.solved < summary.run:
-        told += f" ({summary.solved} of {summary.run})"
-    if summary.iqm:
-        spread = [[max(x - (summary.low or x), 0)], [max((summary.high or x) - x, 0)]]
-        face = "white" if group.case == SUM else colour(group.method)
-        look = {"color": colour(group.method), "marker": marker(group.method), "capsize": 2}
-        axes.errorbar(x, place, xerr=spread, markerfacecolor=face, **look)
-    axes.annotate(told, (x, place), (8, 0), textcoords="offset points", va="center", fontsize=8)
+    draw_points(axes, list(shown.values()), name, hollow=SUM)
+    axes.set_title("All tasks")
 
 
 def _paper(study: Study, config: LetterConfig) -> Any:
