@@ -19,6 +19,10 @@ from typer.testing import CliRunner
 from cranium.cli import app
 
 GOOD, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
+NAMES = [
+    *("letter", "letter-paper", "complexity", "office"),
+    *("reward-machines", "deep", "natural-language"),
+]
 
 
 def call(*arguments, code=GOOD):
@@ -34,7 +38,7 @@ def test_reproduce_all_quick_in_a_fresh_folder(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "cranium", "reproduce", "all", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == GOOD, done.stdout + done.stderr
-    for name in ("letter", "letter-paper", "complexity", "office", "reward-machines", "deep"):
+    for name in NAMES:
         figure = tmp_path / "results" / name / name
         check_picture(figure.with_suffix(".png"))
         assert figure.with_suffix(".svg").read_text().startswith("<?xml")
@@ -57,14 +61,13 @@ def check_tables() -> None:
     for word in ("planner", "all N, one machine", "CRM+RS", "3 of 3", "coffee and mail"):
         assert word in shown
     told = json.loads(call("results", "results", "--json"))
-    names = ["letter", "letter-paper", "complexity", "office", "reward-machines", "deep"]
-    assert list(told) == names
-    assert [(each["missing"], each["failed"]) for each in told.values()] == [(0, 0)] * 6
+    assert list(told) == NAMES
+    assert [(each["missing"], each["failed"]) for each in told.values()] == [(0, 0)] * 7
     call("results", "results", "--csv", "trials.csv")
     with Path("trials.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     mine = [float(r["value"]) for r in rows if (r["method"], r["case"]) == ("planner", "N = 1")]
-    assert {r["experiment"] for r in rows} == set(names)
+    assert {r["experiment"] for r in rows} == set(NAMES)
     found = [
         g for g in told["letter"]["groups"] if (g["method"], g["case"]) == ("planner", "N = 1")
     ]
@@ -80,7 +83,7 @@ def check_page(folder: Path) -> None:
     assert "https:" not in text
     for width in (1280, 390):
         seen = look(chromium(), page, width)
-        assert seen["images"] == seen["loaded"] == 8
+        assert seen["images"] == seen["loaded"] == 10
         assert seen["overlaps"] == []
         assert seen["wide"] == [], f"wider than a screen of {width}"
         assert seen["headings"] >= 12

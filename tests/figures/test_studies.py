@@ -14,6 +14,7 @@ from cranium.errors import InvalidArgumentError
 from cranium.experiments import (
     ComplexityConfig,
     LetterConfig,
+    NaturalLanguageConfig,
     OfficeConfig,
     RewardMachinesConfig,
     run,
@@ -34,6 +35,7 @@ SMALL = {
     "the paper, without CQL": LetterConfig(1, protocol="paper", times=(1,), methods=("CRM",)),
     "one size": ComplexityConfig(most=1),
     "an office": OfficeConfig(1, mail=1, methods=("planner",), budget=200),
+    "words": NaturalLanguageConfig(1, methods=("planner",)),
     "no episode": RewardMachinesConfig(1, methods=("QL",), cases=("all four",), budget=40),
 }
 

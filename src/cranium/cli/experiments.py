@@ -29,7 +29,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="EXPERIMENT",
-            help="letter, complexity, office, reward-machines, deep, or all.",
+            help="letter, complexity, office, reward-machines, deep, natural-language, or all.",
             show_default=False,
         ),
     ] = None,

@@ -5,6 +5,7 @@ from cranium.experiments.configs import ExperimentConfig, config_of, known, load
 from cranium.experiments.deep import NetworksConfig
 from cranium.experiments.engines import LocalEngine, RayEngine
 from cranium.experiments.letter import LetterConfig
+from cranium.experiments.natural_language import NaturalLanguageConfig
 from cranium.experiments.office import OfficeConfig
 from cranium.experiments.records import DamagedRecordWarning, Record, Store
 from cranium.experiments.reward_machines import RewardMachinesConfig
@@ -16,6 +17,7 @@ __all__ = [
     "ExperimentConfig",
     "LetterConfig",
     "LocalEngine",
+    "NaturalLanguageConfig",
     "NetworksConfig",
     "OfficeConfig",
     "Outcome",

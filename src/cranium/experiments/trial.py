@@ -12,7 +12,14 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["ComplexityTrial", "Job", "TrainingTrial", "Trial"]
+__all__ = [
+    "ComplexityTrial",
+    "Job",
+    "SpecificationTrial",
+    "SpecifiedTrial",
+    "TrainingTrial",
+    "Trial",
+]
 
 
 REVISION = 2
@@ -27,7 +34,8 @@ class Trial:
         experiment: The experiment that it belongs to.
         method: What is compared.
         case: On what.
-        stage: What for: candidates are compared in ``"tuning"``, the figure is made of the rest.
+        stage: What for: what comes of ``"first"`` decides what else is run, candidates are compared
+            in ``"tuning"``, the figure is made of the rest.
 
     Example:
         >>> ComplexityTrial("complexity", "CRA", "N = 1", machine="anbcdn").key
@@ -37,7 +45,7 @@ class Trial:
     experiment: str
     method: str
     case: str
-    stage: Literal["tuning", "final"] = field(default="final", kw_only=True)
+    stage: Literal["first", "tuning", "final"] = field(default="final", kw_only=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trial) and self.key == other.key
@@ -89,6 +97,41 @@ class TrainingTrial(Trial):
     window: int | None = None
     counter_limit: int | None = None
     tested_on: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SpecifiedTrial(TrainingTrial):
+    """A learner is trained on a machine that is in no library.
+
+    Attributes:
+        task: What the machine is called.
+        machine: The machine, as the text of a file.
+    """
+
+    machine: str = field(kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class SpecificationTrial(Trial):
+    """A task in words becomes a machine.
+
+    Attributes:
+        description: The words.
+        world: The name of the world whose events they speak of.
+        reference: A machine from the library with which the one that comes out is compared.
+        recording: The recorded conversation that is replayed; empty if a model is asked.
+        digest: Of that conversation: another one is another trial.
+        model: The model that is asked; empty to replay.
+        server: Where it is; empty for what ``OpenAIModel`` finds.
+    """
+
+    description: str
+    world: str
+    reference: str
+    recording: str = ""
+    digest: str = ""
+    model: str = ""
+    server: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a trial does: train a learner, or build a machine. Nothing here knows of files."""
+"""What a trial does: train a learner, build a machine, or have words turned into one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 from cranium.aamdp.catalogue import find_world, make_world
 from cranium.aamdp.planning import solve
 from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.assist import RECORDED, OpenAIModel, Specification, specify
 from cranium.automata import library
 from cranium.automata.convert import unroll
-from cranium.automata.files import loads
+from cranium.automata.equivalence import equivalent
+from cranium.automata.files import dumps, loads
 from cranium.errors import UnsoundLabelsWarning
 from cranium.experiments.lot import TaskLot, lot_of, union
-from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
+from cranium.experiments.trial import (
+    ComplexityTrial,
+    SpecificationTrial,
+    SpecifiedTrial,
+    TrainingTrial,
+    Trial,
+)
 from cranium.learners import Schedule, Streak, TrainingResult, evaluate, train
 
 __all__ = ["perform"]
@@ -39,6 +47,8 @@ def perform(trial: Trial, seed: int) -> dict[str, Any]:
         return _train(trial, seed)
     if isinstance(trial, ComplexityTrial):
         return _measure(trial)
+    if isinstance(trial, SpecificationTrial):
+        return _specified(trial, seed)
     raise NotImplementedError(type(trial).__name__)
 
 
@@ -49,8 +59,36 @@ def _measure(trial: ComplexityTrial) -> dict[str, Any]:
     return {"states": len(machine.states), "transitions": len(machine.transitions)}
 
 
+def _specified(trial: SpecificationTrial, seed: int) -> dict[str, Any]:
+    task = ask(trial, seed)
+    compared = equivalent(task.machine, library.load(trial.reference))
+    return {
+        "model": task.transcript[0].model,
+        "answers": len(task.verdict.attempts),
+        "plan": task.plan.model_dump(mode="json"),
+        "language": str(task.language),
+        "restatement": task.restatement,
+        "machine": dumps(task.machine),
+        "states": task.machine.size.states,
+        "transitions": task.machine.size.transitions,
+        "equivalent": compared.equal,
+        "proved": compared.exact,
+        "difference": compared.reason,
+    }
+
+
+def ask(trial: SpecificationTrial, seed: int) -> Specification:
+    """Replay a conversation, or have a new one with a model."""
+    events = find_world(trial.world).events()
+    if trial.model:
+        model = OpenAIModel(trial.model, trial.server)
+        return specify(trial.description, events, model=model, seed=seed)
+    recorded = RECORDED / trial.recording
+    return specify(trial.description, events, transcript=recorded, mode="replay", seed=seed)
+
+
 def _train(trial: TrainingTrial, seed: int) -> dict[str, Any]:
-    env = make_env(trial.world, trial.task, trial.unroll, _frozen(trial.options))
+    env = _env_of(trial, trial.options)
     until: Any = Streak(trial.until) if isinstance(trial.until, int) else trial.until
     with warnings.catch_warnings():
         # The paper's observation hides what a label depends on: its flaw is what is measured.
@@ -94,7 +132,7 @@ def _elsewhere(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
     """How the policy does where it was not trained; what it never learned it does at random."""
     if trial.tested_on is None:
         return {}
-    env = make_env(trial.world, trial.task, trial.unroll, _frozen(trial.tested_on))
+    env = _env_of(trial, trial.tested_on)
     found = evaluate(env, result.policy.with_unknown("random"))
     return {"elsewhere": dict(zip(found.instances, found.success.tolist(), strict=True))}
 
@@ -149,14 +187,26 @@ def optimal_rates(
     return tuple((found * len(found)).tolist())  # every lot is as likely as the others
 
 
+def _env_of(trial: TrainingTrial, options: Mapping[str, Any]) -> AutomatonAugmentedMDP:
+    text = trial.machine if isinstance(trial, SpecifiedTrial) else ""
+    return make_env(trial.world, trial.task, trial.unroll, _frozen(options), text)
+
+
 @lru_cache(maxsize=64)
 def make_env(
-    world: str, task: str, limit: int | None, options: tuple[tuple[str, Any], ...]
+    world: str,
+    task: str,
+    limit: int | None,
+    options: tuple[tuple[str, Any], ...],
+    text: str = "",
 ) -> AutomatonAugmentedMDP:
-    """The product of a trial; trials on the same one share it, because training changes nothing."""
+    """The product of a trial; trials on the same one share it, because training changes nothing.
+
+    The machine is read from its text, if there is one.
+    """
     made = make_world(world, **dict(options))
-    names = task.split("+")
-    machine = union([library.load(name) for name in names], names)
+    names = [task] if text else task.split("+")
+    machine = union([loads(text)] if text else [library.load(name) for name in names], names)
     if limit is not None:
         machine = unroll(machine, limit)
     if len(names) > 1:

@@ -114,6 +114,8 @@ def _figures(study: Study) -> list[str]:
 def _machine_title(stem: str) -> str:
     if stem == "machine-cra":
         return "The automaton, for any number of items of mail (Appendix F)"
+    if stem == "machine-words":
+        return "The machine that came of the words (Figure “llm”)"
     return f"The reward machine that does the same for up to {stem.rsplit('-', 1)[1]} items"
 
 

@@ -12,8 +12,9 @@ from cranium.automata.convert import unroll
 from cranium.automata.draw import draw
 from cranium.automata.files import write_bytes
 from cranium.experiments.complexity import ComplexityConfig
+from cranium.experiments.natural_language import NaturalLanguageConfig
 from cranium.experiments.reading import Study
-from cranium.figures import complexity, deep, letter, office, reward_machines
+from cranium.figures import complexity, deep, letter, natural_language, office, reward_machines
 from cranium.figures.style import save
 
 __all__ = ["draw_study", "machines"]
@@ -27,6 +28,7 @@ _MODULES: dict[str, ModuleType] = {
     "office": office,
     "reward-machines": reward_machines,
     "deep": deep,
+    "natural-language": natural_language,
 }
 
 
@@ -64,6 +66,9 @@ def draw_study(
 def machines(study: Study) -> dict[str, CountingRewardAutomaton]:
     """The machines that an experiment is about, as far as they can be looked at (Appendix F)."""
     config = study.config
+    if isinstance(config, NaturalLanguageConfig):
+        made = natural_language.machine(study)
+        return {} if made is None else {"machine-words": made}
     if not isinstance(config, ComplexityConfig):
         return {}
     automaton, limit = library.load("office"), min(config.most, SHOWN)

@@ -1,0 +1,80 @@
+"""Figure "llm": the machine that came of words, and how fast it is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.files import loads
+from cranium.experiments.natural_language import REFERENCE, NaturalLanguageConfig
+from cranium.experiments.reading import Study
+from cranium.experiments.records import Store
+from cranium.figures.points import draw_points
+from cranium.figures.style import new_figure
+
+__all__ = ["caption", "draw", "machine"]
+
+
+def draw(study: Study) -> dict[str, Any]:
+    """The figures of the experiment, by their names."""
+    with new_figure(6.4, 2.6) as figure:
+        axes = figure.subplots()
+        shown = [group for group in study.groups if group.summary.run]
+        if shown:
+            draw_points(axes, shown, lambda group: group.method)
+            axes.set(xlabel="samples until solved")
+        else:
+            axes.set_visible(False)
+    return {"natural-language": figure}
+
+
+def machine(study: Study) -> CountingRewardAutomaton | None:
+    """The machine that came of the words, if one did."""
+    task = _task(study)
+    return None if task is None else loads(task["machine"])
+
+
+def _task(study: Study) -> dict[str, Any] | None:
+    config = study.config
+    assert isinstance(config, NaturalLanguageConfig)
+    return config.found(Store(study.folder))
+
+
+def caption(study: Study) -> str:
+    """What was run, and what the figure shows."""
+    config, task = study.config, _task(study)
+    assert isinstance(config, NaturalLanguageConfig)
+    words = f"**From words to a trained agent** (Figure “llm”, Appendix G): “{config.description}” "
+    if task is None:
+        return f"{words}No machine has come of these words."
+    return (
+        f"{words}{_origin(config, task)} {_compared(task)} In the paper’s own drawing the rewards "
+        "are on the wrong edges: delivering the mail pays 0 there, and failing with mail in hand "
+        "pays 1. The figure has the samples until the greedy policy solves the task in the office,"
+        " on the machine that came of the words and with mail that never runs out; "
+        f"{config.trials} seeds, interquartile means with 95 % intervals. Every method had twelve "
+        f"settings to choose from, each tried on {config.tuning_trials} other seeds; the planner "
+        "has nothing to tune. Policies are looked at every 100 samples (the planner’s every 20). "
+        "The learners have tables; for networks on this task see Figure “deep”."
+    )
+
+
+def _origin(config: NaturalLanguageConfig, task: Mapping[str, Any]) -> str:
+    count = task["answers"]
+    answers = "its first answer" if count == 1 else f"its answer number {count}"
+    how = "asked for this run" if config.model else "in a recorded conversation"
+    return (
+        f"The model {task['model']} ({how}) filled in a form; {answers} passed all checks, and "
+        f"means “{task['language']}”. From that our own code made the machine, with "
+        f"{task['states']} states and {task['transitions']} transitions."
+    )
+
+
+def _compared(task: Mapping[str, Any]) -> str:
+    meant = f"the machine that the paper means (library:{REFERENCE})"
+    if not task["equivalent"]:
+        return f"It is not {meant}: {task['difference']}."
+    if task["proved"]:
+        return f"On every word it does the same as {meant}."
+    return f"No difference was found to {meant}."

@@ -1,0 +1,192 @@
+"""From words to a trained agent: replayed without a model, asked anew with one, and what fails."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+
+import pytest
+from assist.servers import serving
+from experiments.test_records import Here
+from typer.testing import CliRunner
+
+from cranium.automata import library
+from cranium.automata.equivalence import equivalent
+from cranium.automata.files import loads
+from cranium.cli import app
+from cranium.errors import (
+    InvalidArgumentError,
+    MissingExtraError,
+    TranscriptError,
+    UnknownNameError,
+)
+from cranium.experiments import LocalEngine, NaturalLanguageConfig, Store, run
+from cranium.experiments.reading import read_study
+from cranium.experiments.trial import TrainingTrial
+from cranium.experiments.work import perform
+from cranium.figures.natural_language import caption
+from cranium.figures.page import write_report
+from cranium.figures.studies import draw_study, machines
+
+SMALL = NaturalLanguageConfig(trials=2, methods=("CQL", "CRM", "planner"), tuning_trials=1)
+PLANNER = NaturalLanguageConfig(trials=1, methods=("planner",))
+OTHER = replace(PLANNER, description="Collect a coffee and deliver it to a person.")
+COFFEE = json.dumps(
+    {
+        "steps": [
+            {"phrase": "Collect a coffee", "events": ["coffee"], "how": "sequence", "count": "1"},
+            {"phrase": "deliver it", "events": ["person"], "how": "sequence", "count": "1"},
+        ],
+        "forbidden": [],
+    }
+)
+
+
+@pytest.fixture
+def nobody(monkeypatch):
+    """No package with which a model could be asked."""
+    real = importlib.import_module
+
+    def missing(name, *more):
+        if name == "openai":
+            raise ImportError(name)
+        return real(name, *more)
+
+    monkeypatch.setattr(importlib, "import_module", missing)
+
+
+# Replayed
+
+
+def test_a_small_study_is_run_read_and_drawn(tmp_path):
+    outcome = run(SMALL, tmp_path, LocalEngine(2))
+    assert (outcome.failed, outcome.ran) == ([], len(outcome.jobs))
+    study = read_study(tmp_path)
+    assert (study.config, study.missing, study.tuning) == (SMALL, 0, 24)
+    assert study.methods == ["CQL", "CRM", "planner"]
+    for group in study.groups:
+        assert (group.summary.solved, len(group.records)) == (2, 2)
+    assert study.group("CQL", study.groups[0].case).values == study.groups[1].values
+    written = [path.name for path in draw_study(study)]
+    assert written == ["natural-language.svg", "machine-words.svg"]
+    for name in ("natural-language.png", "natural-language.svg", "machine-words.png"):
+        assert (tmp_path / name).stat().st_size > 1_000
+    told = (tmp_path / "natural-language.md").read_text()
+    for part in ("qwen2.5-coder-1.5b (in a recorded", "its first answer passed", "does the same"):
+        assert part in told
+    write_report([study], tmp_path / "report.html")
+    assert "The machine that came of the words" in (tmp_path / "report.html").read_text()
+
+
+def test_the_words_come_first_and_everything_else_has_their_machine(tmp_path):
+    store = Store(tmp_path)
+    (words,) = PLANNER.jobs(store)
+    assert (words.trial.stage, words.seed) == ("first", 0)
+    run(PLANNER, tmp_path, Here())
+    task, (again, *others) = PLANNER.found(store), PLANNER.jobs(store)
+    assert again == words
+    assert {job.trial.machine for job in others} == {task["machine"]}
+    assert equivalent(loads(task["machine"]), library.load("mail-delivery")).equal
+    assert (task["language"], task["answers"]) == ("mail person never decoration", 1)
+    assert (task["equivalent"], task["proved"], task["states"], task["transitions"]) == (
+        *(True, True),
+        *(2, 4),
+    )
+
+
+def test_a_replayed_conversation_takes_no_model_and_comes_to_the_same_every_time(nobody):
+    PLANNER.require()
+    trial = PLANNER.specification()
+    assert perform(trial, 0) == perform(trial, 0)
+    assert json.loads(json.dumps(perform(trial, 0))) == perform(trial, 0)  # plain data
+
+
+@pytest.mark.parametrize("method", ["QL", "CQL", "HRM", "planner"])
+def test_what_is_learned_is_what_the_machine_of_the_paper_teaches(method):
+    config = replace(PLANNER, methods=(method,))
+    (trial,) = config.candidates(perform(config.specification(), 0))
+    trial = replace(trial, steps=20_000)
+    settings = trial.data
+    for name in ("kind", "revision", "machine"):
+        settings.pop(name)
+    known = TrainingTrial(**{**settings, "task": "mail-delivery"})
+    assert perform(trial, 3) == perform(known, 3)
+
+
+def test_another_recording_is_another_trial(tmp_path, monkeypatch):
+    before = PLANNER.specification()
+    monkeypatch.setattr("cranium.experiments.natural_language.RECORDED", tmp_path)
+    (tmp_path / before.recording).write_text("{}\n")
+    assert PLANNER.specification().key != before.key
+
+
+# Other words, and other models
+
+
+def test_words_that_nobody_recorded_are_refused_before_anything_is_run(tmp_path, monkeypatch):
+    with pytest.raises(TranscriptError, match="Collect a coffee") as caught:
+        OTHER.require()
+    assert "model = " in caught.value.fix
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "mine.toml"
+    path.write_text(f'[natural-language]\ndescription = "{OTHER.description}"\n')
+    told = CliRunner().invoke(app, ["reproduce", "--config", str(path)])
+    assert told.exit_code == 2
+    assert "no answer was recorded" in told.output
+    assert not (tmp_path / "results").exists()
+
+
+def test_in_python_they_are_a_failed_trial_and_nothing_is_trained(tmp_path):
+    outcome = run(OTHER, tmp_path, Here())
+    ((job, record),) = outcome.failed
+    assert (outcome.ran, job.trial.stage) == (1, "first")
+    assert "TranscriptError" in record.error
+    study = read_study(tmp_path)
+    assert (study.groups, len(study.failed), machines(study)) == ((), 1, {})
+    assert [path.name for path in draw_study(study)] == ["natural-language.svg"]
+    assert "No machine has come of these words" in caption(study)
+
+
+def test_a_model_can_be_asked_and_is_asked_once(tmp_path):
+    with serving("Certainly!", COFFEE) as (script, address):
+        config = replace(OTHER, model="scripted", server=address)
+        config.require()
+        assert run(config, tmp_path, Here()).failed == []
+        assert run(config, tmp_path, Here()).ran == 0
+        assert len(script.asked) == 2
+    task = config.found(Store(tmp_path))
+    assert (task["language"], task["answers"], task["equivalent"]) == ("coffee person", 2, False)
+    study = read_study(tmp_path)
+    assert study.groups[0].summary.solved == 1
+    for part in ("scripted (asked for this run)", "its answer number 2", "It is not the machine"):
+        assert part in caption(study)
+
+
+def test_who_is_asked_is_part_of_the_trial():
+    asked = replace(PLANNER, model="gpt")
+    keys = {c.specification().key for c in (PLANNER, asked, replace(asked, model="qwen"), OTHER)}
+    assert len(keys) == 4
+    assert (asked.specification().recording, asked.specification().digest) == ("", "")
+
+
+def test_without_the_package_a_model_cannot_be_asked(nobody):
+    with pytest.raises(MissingExtraError, match=r"cranium\[llm\]"):
+        replace(PLANNER, model="gpt").require()
+
+
+def test_settings_that_make_no_sense_are_refused():
+    with pytest.raises(InvalidArgumentError, match="without a model"):
+        NaturalLanguageConfig(server="http://127.0.0.1:1/v1")
+    with pytest.raises(UnknownNameError, match="no such method: 'PPO'"):
+        NaturalLanguageConfig(methods=("PPO",))
+    with pytest.raises(InvalidArgumentError, match="budget"):
+        NaturalLanguageConfig(budget=0)
+
+
+def test_a_budget_of_next_to_nothing_is_not_solved_but_no_error(tmp_path):
+    config = replace(PLANNER, budget=1)
+    assert run(config, tmp_path, Here()).failed == []
+    study = read_study(tmp_path)
+    assert study.groups[0].summary.solved == 0
+    assert draw_study(study)
