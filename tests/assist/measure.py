@@ -13,7 +13,7 @@ import yaml
 
 import cranium
 from cranium import assist
-from cranium.assist.plan import speaks_of_rewards
+from cranium.assist.plan import spoken_rewards
 from cranium.assist.prompts import plan_messages
 from cranium.errors import CraniumError, DisagreementError
 
@@ -54,10 +54,10 @@ def judged(task, machine):
 def once(task, model):
     """One call, and whatever comes of it, without any check."""
     events = task["events"]
-    rewards = speaks_of_rewards(task["description"])
+    rewards = spoken_rewards(task["description"])
     shown = assist.examples.as_examples(task["examples"], events)
-    messages = plan_messages(task["description"], events, shown, rewards=rewards)
-    schema = assist.plan_schema(events, rewards=rewards)
+    messages = plan_messages(task["description"], events, shown, rewards)
+    schema = assist.plan_schema(events, rewards)
     try:
         plan = assist.parse_plan(model.ask(assist.Request(tuple(messages), schema)).text, events)
         return assist.check_plan(plan, task["description"], events).machine

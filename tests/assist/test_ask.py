@@ -111,7 +111,12 @@ def test_a_person_edits_the_plan(tmp_path):
     terminal.type("e")
     terminal.expect("pays 7")
     terminal.expect("[a]ccept")
-    editor.write_text("#!/bin/sh\necho 'steps: []' > \"$1\"\n")
+    for nonsense in ("steps: []", "steps: 2026-01-01", "a: &a [*a]", "'"):
+        editor.write_text(f'#!/bin/sh\ncat > "$1" <<END\n{nonsense}\nEND\n')
+        terminal.type("e")
+        terminal.expect("not taken")
+        terminal.expect("[a]ccept")
+    editor.unlink()
     terminal.type("e")
     terminal.expect("not taken")
     terminal.expect("[a]ccept")
@@ -162,7 +167,7 @@ def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
         done = run(
             WORDS, "--events", str(events), "--server", url, "--model", "x", "--yes", "--paper"
         )
-    assert "another one: they differ on 'mail'" in done.stdout or "differ on" in done.stdout
+    assert "another one: they differ on 'mail" in done.stdout
 
 
 @pytest.mark.parametrize(

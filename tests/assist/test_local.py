@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -113,8 +112,17 @@ def test_the_command_serves_until_it_is_interrupted(smol):
         process.communicate()
 
 
-def test_nothing_is_downloaded_without_asking(tmp_path):
+def test_a_port_that_is_taken_is_told(smol, server):
+    with pytest.raises(ModelError, match=f"nothing can listen at port {server.port}"):
+        assist.LocalServer(smol, server.port).start()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_nothing_is_downloaded_without_asking(tmp_path, damaged):
     env = {**os.environ, "CRANIUM_MODELS": str(tmp_path / "models")}
+    if damaged:
+        (tmp_path / "models").mkdir()
+        (tmp_path / "models" / "smollm2-135m.gguf").write_bytes(b"GGUF")
     done = subprocess.run(
         [sys.executable, "-m", "cranium", "llm", "serve", "smollm2-135m"],
         capture_output=True,
@@ -125,4 +133,4 @@ def test_nothing_is_downloaded_without_asking(tmp_path):
     )
     assert done.returncode == 2
     assert "98 MB" in done.stderr
-    assert not Path(tmp_path / "models").exists()
+    assert len(list(tmp_path.glob("models/*"))) == damaged

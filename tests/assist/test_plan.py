@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import cranium
 from cranium.assist import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
-from cranium.assist.plan import check_events, speaks_of_rewards
+from cranium.assist.plan import check_events, spoken_rewards
 from cranium.errors import InvalidArgumentError, LanguageError, PlanError
 
 EVENTS = ("a", "b", "c", "d")
@@ -111,7 +111,7 @@ def test_what_is_written_is_read_again_and_fits_the_schema(some, forbidden):
         ('{"steps": [{"events": ["a"], "how": "somehow"}]}', "steps.0.how"),
         ('{"steps": [{"events": ["e"]}]}', "no such event: 'e'"),
         ('{"steps": [{"events": ["a"]}], "forbidden": ["x"]}', "no such event: 'x'"),
-        ('{"steps": [{"events": ["a"]}], "step_cost": -1}', "step_cost"),
+        ('{"steps": [{"events": ["a"]}], "step_cost": "much"}', "step_cost"),
         ('{"steps": [{"events": ["a"]}], "success": "Infinity"}', "success"),
         (json.dumps({"steps": [{"events": ["a"]}] * 100}), "steps"),
     ],
@@ -119,6 +119,19 @@ def test_what_is_written_is_read_again_and_fits_the_schema(some, forbidden):
 def test_what_is_no_plan_is_refused(text, said):
     with pytest.raises(PlanError, match=re.escape(said)):
         parse_plan(text, EVENTS)
+
+
+def test_an_event_may_be_called_like_a_variable():
+    plan = TaskPlan(steps=[PlanStep(events=["N"], count="N"), PlanStep(events=["M"], count="N")])
+    machine = cranium.compile_language(language_of(plan))
+    assert machine.run("N N M M").accepted
+    assert not machine.run("N N M").accepted
+
+
+def test_a_model_may_think_aloud():
+    draft, last = '{"steps": [{"events": ["a"]}]}', '{"steps": [{"events": ["b"]}]}'
+    text = f"<think>{draft} or {{}}</think> {last} {{'not': 'this'}} {{\"nor\": 1}}"
+    assert parse_plan(text, EVENTS).used == ("b",)
 
 
 def test_a_plan_that_contradicts_itself_has_no_language():
@@ -130,7 +143,9 @@ def test_a_plan_that_contradicts_itself_has_no_language():
         language_of(plan)
 
 
-@pytest.mark.parametrize("events", [{}, [], "a", {"a b": "x"}, {"never": "x"}, {"a": 1}, {1: "x"}])
+@pytest.mark.parametrize(
+    "events", [{}, [], "a", {"a b": "x"}, {"never": "x"}, {"a": 1}, {1: "x"}, {"False": ""}]
+)
 def test_events_are_names_with_meanings(events):
     with pytest.raises(InvalidArgumentError):
         check_events(events)
@@ -139,13 +154,18 @@ def test_events_are_names_with_meanings(events):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        ("You lose a point for every step.", True),
-        ("Finishing is worth 10 points.", True),
-        ("Do not break a decoration at any point in the sequence.", False),
-        ("Collect the mail.", False),
+        ("You lose a point for every step.", ("success", "step_cost")),
+        ("Finishing is worth 10 points.", ("success",)),
+        ("Never wake the dog; then you lose 5 points.", ("success", "failure")),
+        (
+            "A step costs nothing; each move costs 1, and falling costs 9.",
+            ("success", "failure", "step_cost"),
+        ),
+        ("Do not break a decoration at any point in the sequence.", ()),
+        ("Collect the mail.", ()),
     ],
 )
 def test_rewards_are_asked_for_only_where_the_words_speak_of_them(words, wanted):
-    assert speaks_of_rewards(words) is wanted
-    schema = plan_schema(EVENTS, rewards=wanted)
-    assert ("step_cost" in schema["properties"]) is wanted
+    assert spoken_rewards(words) == wanted
+    schema = plan_schema(EVENTS, wanted)
+    assert set(schema["properties"]) == {"forbidden", "steps", *wanted}

@@ -135,12 +135,72 @@ def test_what_a_server_says_is_told_without_the_key(bad, said):
         specify(url)
     assert said in caught.value.message
     assert KEY not in str(caught.value)
-    assert KEY not in repr(caught.value.__context__ if caught.value.__cause__ else "")
+    assert caught.value.__context__ is None, "the key is in what the SDK raised"
 
 
-def test_nonsense_instead_of_http_is_told():
-    with serving({"raw": b"<html>no</html>"}) as (_, url), pytest.raises(ModelError):
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"raw": b"<html>no</html>"},
+        {"raw": b"\xff\xfe"},
+        {"raw": b"[" * 3000 + b"]" * 3000},
+        {"body": None},
+        {"body": {"choices": [{}]}},
+        {"body": {"choices": [1]}},
+        {"body": {"choices": [{"message": None}]}},
+        {"body": {"choices": "yes"}},
+        chat([1, 2]),
+        chat(7),
+    ],
+)
+def test_what_is_not_the_protocol_is_told(bad):
+    with serving(bad) as (_, url), pytest.raises(ModelError):
         specify(url)
+
+
+def test_complaints_without_end_are_an_error():
+    bad = failing(400, "temperature is out of range")
+    with serving(bad) as (script, url), pytest.raises(ModelError, match="cannot answer"):
+        specify(url)
+    assert len(script.asked) == 2
+
+
+def test_a_key_in_an_answer_goes_nowhere(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    with serving(f"Your key is {KEY}.", RIGHT) as (_, url):
+        found = specify(url, transcript=path)
+    assert KEY not in path.read_text()
+    assert KEY not in repr(found.verdict)
+
+
+def test_a_name_and_password_in_an_address_are_not_shown():
+    model = assist.OpenAIModel("x", base_url="http://somebody:secret@127.0.0.1:9/v1", retries=0)
+    with pytest.raises(ModelError) as caught:
+        assist.specify(WORDS, EVENTS, model=model)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_model_may_not_leave_events_out_by_itself():
+    sly = json.dumps({**json.loads(RIGHT), "forbidden": [], "ignored": ["decoration"]})
+    with serving(sly, RIGHT) as (_, url):
+        found = specify(url)
+    assert "only a person may" in found.verdict.attempts[0].complaints[0]
+
+
+def test_guesses_are_only_told_if_that_is_asked_for():
+    partial = answer(step("mail"), step("person"), forbidden=())
+    with serving(partial) as (_, url):
+        found = specify(url, lenient=True)
+    assert "speaks of 'decoration'" in found.verdict.remarks[0]
+    with serving(partial) as (_, url), pytest.raises(DisagreementError):
+        specify(url, attempts=1)
+
+
+def test_an_edited_plan_is_checked_against_the_examples():
+    with serving(RIGHT) as (_, url):
+        found = specify(url)
+    with pytest.raises(DisagreementError, match="mail person is right"):
+        assist.specify_plan(found, assist.parse_plan(answer(step("person"), step("mail")), EVENTS))
 
 
 def test_a_busy_server_is_asked_again():
@@ -209,6 +269,7 @@ def test_samples_that_disagree_are_compared_by_what_they_mean():
     [
         ({"description": ""}, "a description is a text"),
         ({"description": 3}, "a description is a text"),
+        ({"description": "half \ud800"}, "a description is a text"),
         ({"description": "x" * 30_000}, "at most 20,000 characters"),
         ({"events": {}}, "events are names"),
         ({"attempts": 0}, "attempts is a whole number"),
@@ -216,6 +277,7 @@ def test_samples_that_disagree_are_compared_by_what_they_mean():
         ({"mode": "loud"}, "a mode is live, record or replay"),
         ({"mode": "record"}, "takes a file"),
         ({"examples": {"accept": ["gold"]}}, "no such event"),
+        ({"seed": -1}, "the seed is a whole number"),
     ],
 )
 def test_nonsense_is_refused(change, said):
@@ -250,7 +312,31 @@ def test_a_conversation_is_recorded_and_replayed_without_a_model(tmp_path):
         assist.specify(WORDS + " Please.", EVENTS, EXAMPLES, transcript=path, mode="replay")
 
 
-@pytest.mark.parametrize("line", ["{", "[]", '{"hash": 1}', '{"hash": "x", "response": {}}', "\0"])
+def test_the_last_recording_counts_and_strange_letters_do_no_harm(tmp_path):
+    path = tmp_path / "talk.jsonl"
+    words = WORDS + " \u2028\u0085 Bitte schön."
+    for plan in (WRONG, RIGHT):
+        with serving(plan) as (_, url):
+            model = assist.OpenAIModel("scripted", base_url=url)
+            told = {"transcript": path, "attempts": 1}
+            assist.specify(words, EVENTS, {"accept": ["mail person"]}, model=model, **told)
+    again = assist.specify(
+        words, EVENTS, {"accept": ["mail person"]}, transcript=path, mode="replay"
+    )
+    assert str(again.language) == "mail person never decoration"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        '{"hash": "x", "response": ["text", "finish"]}',
+        "[]",
+        '{"hash": 1}',
+        '{"hash": "x", "response": {}}',
+        "\0",
+    ],
+)
 def test_a_damaged_transcript_is_refused(tmp_path, line):
     path = tmp_path / "talk.jsonl"
     path.write_text(line + "\n")

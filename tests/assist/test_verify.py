@@ -54,6 +54,8 @@ def test_every_event_that_is_spoken_of_is_used_or_forbidden():
         ("Deliver to persons.", ["person"]),
         ("Never break decorations.", ["decoration"]),
         ("An item.", []),
+        ("Make a plan.", []),
+        ("Turn around.", []),
         ("", []),
     ],
 )
@@ -75,11 +77,28 @@ def test_forms_of_a_word_are_the_word(words, spoken):
         ("Rest twice as often as before.", "2N", True),
         ("Rest twice as often as before.", "2", False),
         ("Rest.", "1", True),
+        ("Rest, in no more than 10 steps.", "1", True),
+        ("Collect any number of keys, and open as many doors.", "N", True),
+        ("Rest at most 100 times.", "1", True),
     ],
 )
 def test_what_is_said_about_numbers_is_heeded(words, count, fine):
     steps = [PlanStep(events=["rest"], count=count)]
     assert (unheard(TaskPlan(steps=steps), words) == []) is fine
+
+
+def test_names_of_one_letter_and_short_plurals_are_heard():
+    rooms = {name: f"room {name} is visited" for name in "ABD"}
+    assert unspoken(plan("A", "B"), "Visit room A, then B. Never visit D.", rooms) == ["D"]
+    assert unspoken(plan("door"), "Find keys.", {"key": "", "door": ""}) == ["key"]
+
+
+def test_what_is_only_guessed_is_told_apart():
+    found = check_plan(plan("mail", "person"), WORDS, EVENTS, [Example(("person",), True)])
+    assert len(found.complaints) == 2
+    assert len(found.doubts) == 1
+    assert len(found.certain) == 1
+    assert found.certain[0].endswith("rejects it: at first it expects mail, not person")
 
 
 def test_examples_are_complaints_but_those_held_back_are_not_shown():
@@ -132,7 +151,18 @@ def test_every_second_example_is_held_back():
 
 
 @pytest.mark.parametrize(
-    "given", ["a", 3, {"good": ["a"]}, {"accept": ["x"]}, [("a",)], {"held_back": ["a"]}]
+    "given",
+    [
+        "a",
+        3,
+        {"good": ["a"]},
+        {"accept": ["x"]},
+        [("a",)],
+        {"held_back": ["a"]},
+        {"accept": "a a"},
+        {"held_back": {"acept": ["a"]}},
+        {"accept": ["a"], "reject": ["a"]},
+    ],
 )
 def test_examples_that_are_none_are_refused(given):
     with pytest.raises(InvalidArgumentError):
@@ -140,23 +170,28 @@ def test_examples_that_are_none_are_refused(given):
 
 
 @pytest.mark.parametrize(
-    ("words", "paid", "count"),
+    ("words", "paid", "wrong"),
     [
-        ("Finish for 10 points and lose half a point for every step.", (10, 0, 0.5), 0),
-        ("Finish for 10 points and lose half a point for every step.", (10, -0.5, 0), 1),
-        ("Finish for 10 points and lose half a point for every step.", (1, 0, 0.5), 1),
-        ("Finish. If the dog wakes up, you lose 5 points.", (1, -5, 0), 0),
-        ("Finish. If the dog wakes up, you lose 5 points.", (1, -5, 5), 1),
-        ("Finish. If the dog wakes up, you lose 5 points.", (1, -4, 0), 2),
-        ("Lose a point for each move.", (1, 0, 1), 0),
-        ("Lose a point for each move.", (1, 0, 0), 1),
-        ("Finish.", (7, -7, 7), 0),
+        ("Finish for 10 points and lose half a point for every step.", (10, 0, 0.5), False),
+        ("Finish for 10 points and lose half a point for every step.", (10, -0.5, 0), True),
+        ("Finish for 10 points and lose half a point for every step.", (10, -0.5, 0.5), True),
+        ("Finish for 10 points and lose half a point for every step.", (1, 0, 0.5), True),
+        ("Finish. If the dog wakes up, you lose 5 points.", (1, -5, 0), False),
+        ("Finish. If the dog wakes up, you lose 5 points.", (1, -5, 5), True),
+        ("Finish. If the dog wakes up, you lose 5 points.", (1, -4, 0), True),
+        ("Lose a point for each move.", (1, 0, 1), False),
+        ("Lose a point for each move.", (1, 0, 0), True),
+        ("Finish.", (7, -7, 7), True),
+        ("Finish for 10 points, or lose 5 points.", (10, -5, 0), False),
+        ("Finish for 10 points, or lose 5 points.", (-10, 5, 0), True),
+        ("Touch it. Pay 3 times.", (1, 0, 0), False),
+        ("Make a move, and lose a point if you fail.", (2, -1, 0), True),
     ],
 )
-def test_what_is_said_about_points_is_paid(words, paid, count):
+def test_what_is_said_about_points_is_paid(words, paid, wrong):
     success, failure, cost = paid
     found = unpaid(plan("a", success=success, failure=failure, step_cost=cost), words)
-    assert len(found) == count, found
+    assert bool(found) == wrong, found
 
 
 # What a machine does, in words

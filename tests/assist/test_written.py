@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import cranium
@@ -64,6 +66,12 @@ BACKWARDS = """
 2. **State 1**: This state is reached from State 0 when the input is "M".
 3. **State 2** (accepting): This state is reached from State 1 when the input is "P".
 """
+ASIDE = """
+δ(q0, M) = q1, δ(q1, P) = q2, which is the accepting state. The initial state is q0.
+"""
+FORMAL = """
+Q = {q0, q1, failed, q2}, F = {q2}. δ(q0, M) = q1; δ(q0, P) = failed; δ(q1, P) = q2
+"""
 TRIPLES = """
 | Current State | Input | Next State |
 |---|---|---|
@@ -73,14 +81,11 @@ The final state is q2.
 """
 
 
-@pytest.mark.parametrize("text", [LATEX, PROSE, TABLE, ARROWS, TRIPLES, BACKWARDS])
+@pytest.mark.parametrize("text", [LATEX, PROSE, TABLE, ARROWS, TRIPLES, BACKWARDS, ASIDE, FORMAL])
 def test_ways_of_writing_one_automaton(text):
     machine = parse_automaton(text, EVENTS)
     answer = cranium.equivalent(machine, cranium.compile_language("M P never D"))
-    # A trap that goes on for ever is no failure that is seen: but it accepts the same words.
-    for word in ("M P", "M", "P", "M M P", "M D P", "D M P", "M P P"):
-        wanted = cranium.compile_language("M P never D").run(word).accepted
-        assert machine.run(word).accepted == wanted, (word, answer)
+    assert answer, (answer.word, answer.reason)
 
 
 def test_it_can_be_saved_in_our_own_format(tmp_path):
@@ -97,6 +102,14 @@ def test_an_automaton_that_is_wrong_is_read_as_it_is():
     difference = cranium.equivalent(cranium.compile_language("M P never D"), machine)
     assert not difference
     assert difference.word == (("P",),)
+
+
+def test_long_answers_are_read_quickly():
+    text = "State 1 is reached from State 0 " * 2000
+    begin = time.perf_counter()
+    with pytest.raises(PlanError):
+        parse_automaton(text, EVENTS)
+    assert time.perf_counter() - begin < 20
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ ROOMS = {name: f"room {name} is visited" for name in "ABCDabcd"}
 OFFICE = {
     **ROOMS,
     "mail": "an item of mail is collected",
-    "empty": "the mail room turns out to be empty",
+    "empty": "the mail room is empty",
     "coffee": "a coffee is collected",
     "person": "an item is delivered to a person",
     "office": "an item is delivered to the office",

@@ -8,7 +8,15 @@ extra ``llm``, except to replay a conversation that was recorded.
 from pathlib import Path
 
 from cranium.assist.examples import Example
-from cranium.assist.local import OFFERS, LocalServer, Offer, fetch, find_offer, models_folder
+from cranium.assist.local import (
+    OFFERS,
+    LocalServer,
+    Offer,
+    fetch,
+    find_offer,
+    is_here,
+    models_folder,
+)
 from cranium.assist.model import Answer, Model, OpenAIModel, Request
 from cranium.assist.paper import PaperAnswer, ask_as_the_paper
 from cranium.assist.plan import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
@@ -50,6 +58,7 @@ __all__ = [
     "check_plan",
     "fetch",
     "find_offer",
+    "is_here",
     "language_of",
     "models_folder",
     "parse_automaton",

@@ -52,17 +52,25 @@ def as_examples(given: Any, events: Iterable[str]) -> tuple[Example, ...]:
         return ()
     known = list(events)
     if isinstance(given, Mapping):
-        return tuple(_listed(given, known))
+        return _checked(tuple(_listed(given, known)))
     if isinstance(given, Iterable) and not isinstance(given, str):
         found = list(given)
         if all(isinstance(one, Example) for one in found):
             for one in found:
                 _word(one.word, known)
-            return tuple(found)
+            return _checked(tuple(found))
     raise InvalidArgumentError(
         f"examples are sequences of events that must be accepted or rejected, not {shorten(given)}",
         fix='examples={"accept": ["mail person"], "reject": ["person"]}',
     )
+
+
+def _checked(examples: tuple[Example, ...]) -> tuple[Example, ...]:
+    wanted: dict[tuple[str, ...], bool] = {}
+    for one in examples:
+        if wanted.setdefault(one.word, one.accepted) != one.accepted:
+            raise InvalidArgumentError(f"the sequence {one} is to be accepted, and to be rejected")
+    return examples
 
 
 KEYS = {"accept": True, "reject": False}
@@ -76,16 +84,29 @@ def _listed(given: Mapping[str, Any], known: list[str]) -> Iterable[Example]:
                 f"examples are to accept or to reject, or are held_back, not {shorten(name)}"
             )
     for key, accepted in KEYS.items():
-        for index, word in enumerate(given.get(key) or ()):
+        for index, word in enumerate(_several(given.get(key))):
             apart = held is None and index % 2 == 1
             yield Example(_word(word, known), accepted, held_back=apart)
     if held is not None and not isinstance(held, Mapping):
         raise InvalidArgumentError(
             f"what is held back is to accept or to reject, not {shorten(held)}"
         )
+    for key in held or {}:
+        if key not in KEYS:
+            raise InvalidArgumentError(f"what is held back is to accept or to reject, not {key!r}")
     for key, accepted in KEYS.items():
-        for word in (held or {}).get(key) or ():
+        for word in _several((held or {}).get(key)):
             yield Example(_word(word, known), accepted, held_back=True)
+
+
+def _several(given: Any) -> Iterable[Any]:
+    if given is None:
+        return ()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InvalidArgumentError(
+            f"examples are a list of sequences, not {shorten(given)}", fix='["mail person"]'
+        )
+    return given
 
 
 def _word(given: Any, known: list[str]) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What can be heard in a description without a model: words, numbers and points.
 
-It is not much, but it is certain: a plan that does not heed it is sent back.
+It is not much, and not always right: a model has to heed it, a person need not.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from cranium.assist.plan import TaskPlan, speaks_of_rewards
+from cranium.assist.plan import EVERY_STEP, TaskPlan, spoken_rewards
 
-__all__ = ["unheard", "unpaid", "unspoken"]
+__all__ = ["spoken", "unheard", "unpaid", "unspoken"]
 
 # What a description says about numbers
 
@@ -20,11 +20,12 @@ NUMBERS = {
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     )
 }
-NUMBER = rf"({'|'.join(NUMBERS)}|\d{{1,2}})"
+NUMBER = rf"({'|'.join(NUMBERS)}|\d{{1,2}})\b(?! (?:steps?|moves?|seconds?|minutes?|points?)\b)"
 SAYINGS: tuple[tuple[str, str, str], ...] = (
     (rf"at most {NUMBER}|no more than {NUMBER}", "at most {}", r"at most {}"),
     (rf"at least {NUMBER}|{NUMBER} or more", "{}+", r"{}\+|{}?[NMK].*"),
-    (r"any number of|as often as (?:you|one|it) (?:like|want)s?|or not at all", "0+", r"0\+"),
+    (r"any number of", "0+", r"[01]\+|[NMK].*"),
+    (r"as often as (?:you|one|it) (?:like|want)s?|or not at all", "0+", r"0\+"),
     (r"twice (?:as many|as often|for every|for each)", "2N", r"2[NMK].*"),
 )
 """What is said, the count that it asks for, and the counts that satisfy it."""
@@ -53,10 +54,10 @@ def unheard(plan: TaskPlan, description: str) -> list[str]:
     return found
 
 
-EVERY_STEP = re.compile(r"\b(?:every|each|per|a) (?:single )?(?:step|move|action)\b", re.IGNORECASE)
+WORD = rf"\b(?:{'|'.join(NUMBERS)}|an?)"
 AMOUNT = re.compile(
-    rf"\b(half)(?: an?)? (?:points?)?|\b(\d+(?:\.\d+)?|{'|'.join(NUMBERS)}|an?) points?\b"
-    rf"|\b(?:worth|costs?|pays?|loses?|gains?|earns?) (\d+(?:\.\d+)?)",
+    rf"\b(half)(?: an?)? points?\b|(?<![\d.,])(\d+(?:\.\d+)?|{WORD}) points?\b"
+    r"|\b(?:worth|costs?|pays?|loses?|gains?|earns?) (\d+(?:\.\d+)?)\b(?![,.]\d| times)",
     re.IGNORECASE,
 )
 
@@ -71,24 +72,37 @@ def unpaid(plan: TaskPlan, description: str) -> list[str]:
         ["the description says 'every step', but step_cost is 0",
         'the description speaks of 0.5 points, which nothing is worth']
     """
-    if not speaks_of_rewards(description):
-        return []
+    paid = {abs(plan.success), abs(plan.failure), plan.step_cost}
+    if not spoken_rewards(description):
+        usual = (plan.success, plan.failure, plan.step_cost) == (1.0, 0.0, 0.0)
+        return [] if usual else ["the plan pays points, of which the description does not speak"]
     found = []
     said = EVERY_STEP.search(description)
     if said and not plan.step_cost:
         found.append(f"the description says {said[0]!r}, but step_cost is 0")
     if plan.step_cost and not said:
         found.append("step_cost is not 0, but the description says nothing about every step")
-    numbers = set()
+    if plan.success <= plan.failure:
+        found.append("failure is worth as much as success")
+    amounts = []
     for match in AMOUNT.finditer(description):
         word = next(part for part in match.groups() if part).lower()
-        numbers.add({"half": 0.5, "a": 1.0, "an": 1.0}.get(word) or float(NUMBERS.get(word, word)))
-    paid = {abs(plan.success), abs(plan.failure), plan.step_cost}
-    for number in sorted(numbers - paid):
+        amounts.append({"half": 0.5, "a": 1.0, "an": 1.0}.get(word) or _number(word))
+    for number in sorted(set(amounts) - paid):
         found.append(f"the description speaks of {number:g} points, which nothing is worth")
-    for number in sorted(paid - numbers - {0.0, 1.0}):
+    for number in sorted(paid - set(amounts) - {0.0, 1.0}) if amounts else ():
         found.append(f"something is worth {number:g}, which the description does not say")
+    unusual = [plan.success != 1, plan.failure != 0, plan.step_cost != 0]
+    if amounts and sum(unusual) > len(amounts):
+        found.append(
+            "more is worth points than the description says: success is 1, failure 0 and step_cost "
+            "0, if it says nothing about them"
+        )
     return found
+
+
+def _number(word: str) -> float:
+    return float(NUMBERS.get(word, word))
 
 
 # What a description speaks of
@@ -101,16 +115,15 @@ COMMON = ARTICLES | VERBS | RELATIONS | ANYTHING
 """Words that say nothing about which event is meant."""
 
 
-def unspoken(plan: TaskPlan, description: str, events: Mapping[str, str]) -> list[str]:
-    """The events that a description speaks of, and a plan says nothing about.
+def spoken(description: str, events: Mapping[str, str]) -> list[str]:
+    """The events that a description speaks of, as far as that can be heard.
 
-    An event is spoken of if a word occurs that is in its name or meaning, and in no other event's.
+    An event is spoken of if its name occurs, or a word that is in its name or meaning and in no
+    other event's.
 
     Example:
-        >>> from cranium.assist.plan import PlanStep
-        >>> plan = TaskPlan(steps=[PlanStep(events=["bell"])])
-        >>> unspoken(plan, "Ring the bell in the rain.", {"bell": "", "rain": "", "train": ""})
-        ['rain']
+        >>> spoken("Ring the bell in the rain.", {"bell": "", "rain": "", "train": ""})
+        ['bell', 'rain']
     """
     said = _words(description)
     own = {name: _words(f"{_apart(name)} {meaning}") for name, meaning in events.items()}
@@ -118,11 +131,32 @@ def unspoken(plan: TaskPlan, description: str, events: Mapping[str, str]) -> lis
     for name, words in own.items():
         others = set[str]().union(*(own[other] for other in own if other != name))
         special = [word for word in words if not any(_same(word, other) for other in others)]
-        if name not in (*plan.used, *plan.forbidden) and any(
-            _same(word, heard) for word in special for heard in said
+        if _is_named(name, description) or any(
+            _same(word, other) for word in special for other in said
         ):
             found.append(name)
     return found
+
+
+def unspoken(plan: TaskPlan, description: str, events: Mapping[str, str]) -> list[str]:
+    """The events that a description speaks of, and a plan says nothing about.
+
+    Example:
+        >>> from cranium.assist.plan import PlanStep
+        >>> plan = TaskPlan(steps=[PlanStep(events=["bell"])])
+        >>> unspoken(plan, "Ring the bell in the rain.", {"bell": "", "rain": "", "train": ""})
+        ['rain']
+    """
+    known = (*plan.used, *plan.forbidden)
+    return [name for name in spoken(description, events) if name not in known]
+
+
+def _is_named(name: str, description: str) -> bool:
+    """Whether the very name occurs; A is also an article, where a sentence begins."""
+    if name in ("a", "i", "I"):
+        return False
+    before = r"(?<=[a-z,] )" if name == "A" else r"(?<!\w)"
+    return bool(re.search(rf"{before}{re.escape(name)}(?!\w)", description))
 
 
 def _apart(name: str) -> str:
@@ -134,9 +168,10 @@ def _words(text: str) -> set[str]:
     return {word for word in found - COMMON if len(word) > 2}
 
 
+ENDINGS = ("s", "es", "d", "ed", "ing", "er", "ers")
+
+
 def _same(one: str, other: str) -> bool:
     """Whether two words are forms of one: collect, collected."""
     short, long = sorted((one, other), key=len)
-    return short == long or (
-        len(short) >= 4 and long.startswith(short) and len(long) < 2 * len(short)
-    )
+    return short == long or (long.startswith(short) and long[len(short) :] in ENDINGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import re
 import shutil
@@ -28,7 +29,7 @@ from cranium.errors import (
     UnknownNameError,
 )
 
-__all__ = ["OFFERS", "LocalServer", "Offer", "fetch", "find_offer", "models_folder"]
+__all__ = ["OFFERS", "LocalServer", "Offer", "fetch", "find_offer", "is_here", "models_folder"]
 
 BLOCK = 1 << 20
 START_SECONDS = 180.0
@@ -104,6 +105,17 @@ def models_folder() -> Path:
     return Path(os.environ.get("CRANIUM_MODELS") or Path(home) / "cranium" / "models")
 
 
+def is_here(offer: Offer, folder: Path | None = None) -> bool:
+    """Whether the file of a model is there, and whole.
+
+    Example:
+        >>> is_here(find_offer("smollm2-135m"), Path("no such folder"))
+        False
+    """
+    path = (models_folder() if folder is None else folder) / f"{offer.name}.gguf"
+    return path.exists() and path.stat().st_size == offer.size and _hash(path) == offer.sha256
+
+
 def fetch(
     offer: Offer, folder: Path | None = None, say: Callable[[str], None] | None = None
 ) -> Path:
@@ -118,7 +130,7 @@ def fetch(
     """
     folder = models_folder() if folder is None else folder
     path = folder / f"{offer.name}.gguf"
-    if path.exists() and path.stat().st_size == offer.size and _hash(path) == offer.sha256:
+    if is_here(offer, folder):
         return path
     parts = folder / f"{offer.name}.parts"
     try:
@@ -211,6 +223,7 @@ class LocalServer:
     def start(self) -> Self:
         """Start it, and wait until it answers."""
         check_model(self.path)
+        _check_port(self.port)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in stop
         command = [sys.executable, "-m", "cranium.assist.serving", str(self.path), str(self.port)]
         command.append(str(self.context))
@@ -218,7 +231,7 @@ class LocalServer:
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, text=True
         )
         for _ in self._waiting():
-            with suppress(OSError):
+            with suppress(OSError, http.client.HTTPException):
                 address = f"http://127.0.0.1:{self.port}/health"
                 with urllib.request.urlopen(address, timeout=5) as answer:
                     if answer.status == 200:
@@ -284,6 +297,17 @@ def check_model(path: Path) -> None:
             "serving a language model needs xllamacpp, which is not installed",
             fix="pip install 'cranium[llm]'",
         ) from None
+
+
+def _check_port(port: int) -> None:
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+        except OSError as problem:
+            raise ModelError(
+                f"nothing can listen at port {port}: {problem.strerror}", fix="--port another"
+            ) from None
 
 
 def _free_port() -> int:

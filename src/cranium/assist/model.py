@@ -6,6 +6,8 @@ import hashlib
 import importlib
 import json
 import os
+import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -140,8 +142,8 @@ class OpenAIModel:
         self.name = self.name or os.environ.get("CRANIUM_MODEL", "") or self._only_model()
 
     def _only_model(self) -> str:
-        with self._errors():
-            names = [str(one.id) for one in self._client.models.list().data]
+        found = self._call(lambda: [one.id for one in self._client.models.list().data])
+        names = [name for name in found if isinstance(name, str)]
         if len(names) == 1:
             return names[0]
         shown = ", ".join(names[:10]) or "none"
@@ -152,7 +154,7 @@ class OpenAIModel:
 
     @property
     def _where(self) -> str:
-        return self.base_url or "OpenAI"
+        return re.sub(r"//[^/@]*@", "//", self.base_url) or "OpenAI"
 
     def ask(self, request: Request) -> Answer:
         """Answer a request, or raise :class:`~cranium.errors.ModelError`.
@@ -162,18 +164,58 @@ class OpenAIModel:
         """
         while True:
             options = {k: v for k, v in _options(request).items() if k not in self._dropped}
+
+            def send(told: dict[str, Any] = options) -> Answer:
+                messages = list(request.messages)
+                create = self._client.chat.completions.create
+                return _answer(create(model=self.name, messages=messages, **told))
+
             try:
-                with self._errors():
-                    found = self._client.chat.completions.create(
-                        model=self.name, messages=list(request.messages), **options
-                    )
+                answer = self._call(send)
             except _UnknownParameterError as problem:
                 self._dropped |= problem.names
                 continue
-            return _answer(found)
+            return Answer(self._clean(answer.text), answer.finish)
 
-    def _errors(self) -> _Errors:
-        return _Errors(self._sdk, self._where, self.timeout, self._secret)
+    def _call(self, what: Callable[[], Any]) -> Any:
+        """Do something with the SDK; its errors become ours, without the key and what holds it."""
+        sdk = self._sdk
+        try:
+            return what()
+        except sdk.BadRequestError as problem:
+            names = _complained_of(str(problem)) - self._dropped
+            error = _UnknownParameterError(names) if names else self._told(problem)
+        except sdk.OpenAIError as problem:
+            error = self._told(problem)
+        except ModelError as problem:
+            error = ModelError(self._clean(problem.message), fix=problem.fix)
+        except (ValueError, TypeError, AttributeError, LookupError, RecursionError):
+            error = ModelError(
+                f"what {self._where} says is not OpenAI's protocol", fix="is it the right server?"
+            )
+        raise error  # here, because an error that was being handled would be attached to it
+
+    def _told(self, problem: Any) -> Exception:
+        sdk, where = self._sdk, self._where
+        if isinstance(problem, sdk.APITimeoutError):
+            fix = "try again, or give it more time: timeout=…"
+            said = f"the model at {where} did not answer within {self.timeout:g} s"
+            return ModelError(said, fix=fix)
+        if isinstance(problem, sdk.APIConnectionError):
+            fix = "start a server (cranium llm serve), or name one: base_url=…, --server"
+            return ModelError(f"no language model can be reached at {where}", fix=fix)
+        said = shorten(self._clean(str(getattr(problem, "message", problem))), 200)
+        for kinds, words, fix in (
+            ((sdk.AuthenticationError, sdk.PermissionDeniedError), "does not accept the key", KEY),
+            ((sdk.RateLimitError,), "is asked too often", "wait a while, and try again"),
+            ((sdk.NotFoundError,), "does not have this", "name another model"),
+        ):
+            if isinstance(problem, kinds):
+                return ModelError(f"{where} {words}: {said}", fix=fix)
+        return ModelError(f"{where} cannot answer: {said}")
+
+    def _clean(self, text: str) -> str:
+        return text.replace(self._secret, "…") if self._secret else text
 
 
 def _options(request: Request) -> dict[str, Any]:
@@ -189,9 +231,9 @@ def _options(request: Request) -> dict[str, Any]:
 
 
 def _answer(found: Any) -> Answer:
-    choices = getattr(found, "choices", None)
+    choices = found.choices
     if not choices:
-        raise ModelError(f"the model's answer is empty: {shorten(found)}")
+        raise ModelError("the model's answer is empty")
     message, finish = choices[0].message, choices[0].finish_reason or "stop"
     refusal = getattr(message, "refusal", None)
     if refusal or finish == "content_filter":
@@ -199,7 +241,10 @@ def _answer(found: Any) -> Answer:
             f"the model refused: {shorten(refusal or 'its filter stopped the answer')}",
             fix="say it in other words, or use another model",
         )
-    return Answer(message.content or "", finish)
+    text = message.content or ""
+    if not isinstance(text, str) or not isinstance(finish, str):
+        raise TypeError(type(text).__name__)
+    return Answer(text, finish)
 
 
 class _UnknownParameterError(Exception):
@@ -210,52 +255,7 @@ class _UnknownParameterError(Exception):
         self.names = names
 
 
-class _Errors:
-    """Turns the errors of the SDK into ours; a key never gets into a message."""
-
-    def __init__(self, sdk: Any, where: str, timeout: float, secret: str) -> None:
-        self.sdk, self.where, self.timeout, self.secret = sdk, where, timeout, secret
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, problem: Any, _: Any) -> None:
-        if isinstance(problem, ValueError) and not isinstance(problem, self.sdk.OpenAIError):
-            raise ModelError(
-                f"what {self.where} says is not OpenAI's protocol", fix="is it the right server?"
-            ) from None
-        if problem is None or not isinstance(problem, self.sdk.OpenAIError):
-            return
-        sdk = self.sdk
-        if isinstance(problem, sdk.BadRequestError | sdk.UnprocessableEntityError):
-            text = str(problem)
-            names = {name for name in OPTIONAL if any(word in text for word in OPTIONAL[name])}
-            if names:
-                raise _UnknownParameterError(names) from None
-        message, fix = self._told(problem)
-        raise ModelError(message, fix=fix) from None
-
-    def _told(self, problem: Any) -> tuple[str, str | None]:
-        sdk, where = self.sdk, self.where
-        if isinstance(problem, sdk.APITimeoutError):
-            fix = "try again, or give it more time: timeout=…"
-            return f"the model at {where} did not answer within {self.timeout:g} s", fix
-        if isinstance(problem, sdk.APIConnectionError):
-            fix = "start a server (cranium llm serve), or name one: base_url=…, --server"
-            return f"no language model can be reached at {where}", fix
-        said = shorten(self._clean(getattr(problem, "message", str(problem))), 200)
-        if isinstance(problem, sdk.AuthenticationError | sdk.PermissionDeniedError):
-            return f"{where} does not accept the key: {said}", "set OPENAI_API_KEY"
-        if isinstance(problem, sdk.RateLimitError):
-            return f"{where} is asked too often: {said}", "wait a while, and try again"
-        if isinstance(problem, sdk.NotFoundError):
-            return f"{where} does not have this: {said}", "name another model"
-        return f"{where} cannot answer: {said}", None
-
-    def _clean(self, text: str) -> str:
-        return text.replace(self.secret, "…") if self.secret else text
-
-
+KEY = "set OPENAI_API_KEY"
 OPTIONAL = {
     "response_format": ("response_format", "json_schema"),
     "temperature": ("temperature",),
@@ -263,3 +263,7 @@ OPTIONAL = {
     "max_tokens": ("max_tokens",),
 }
 """What may be left out if a server complains about it, and how it is called in complaints."""
+
+
+def _complained_of(text: str) -> set[str]:
+    return {name for name, words in OPTIONAL.items() if any(word in text for word in words)}

@@ -16,18 +16,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from cranium.errors import InvalidArgumentError, PlanError, UnknownNameError, shorten
 from cranium.languages import Language, parse_language
 
-__all__ = ["PlanStep", "TaskPlan", "language_of", "parse_plan", "plan_schema", "speaks_of_rewards"]
+__all__ = ["PlanStep", "TaskPlan", "language_of", "parse_plan", "plan_schema", "spoken_rewards"]
 
 COUNT = r"[1-9][0-9]{0,2}|[1-9]?[NMK](\+[1-9])?|[0-9]{1,2}\+|at most [1-9][0-9]?"
 """How often: ``3``, ``N``, ``2N``, ``N+1``, ``1+``, ``0+``, ``at most 2``."""
 MAX_STEPS, MAX_EVENTS, MAX_PHRASE = 12, 8, 200
-REWARDS = ("success", "failure", "step_cost")
 SPEAKING = re.compile(
     r"\b(?:rewards?|points|(?:a|one|half a) point|pays?|paid|costs?|loses?|gains?|earns?|penalt\w+|"
     r"worth|scores?|fined)\b",
     re.IGNORECASE,
 )
-RESERVED = frozenset({"where", "never", "with", "finally", "shuffle", "and", "or", "not", "true"})
+STEP = r"(?:time )?(?:step|move|action|turn)"
+EVERY_STEP = re.compile(rf"\b(?:every|each|per) (?:single )?{STEP}\b", re.IGNORECASE)
+LOSING = re.compile(r"\b(?:loses?|penalt\w+|costs?|fined|minus|negative)\b", re.IGNORECASE)
+RESERVED = frozenset(
+    {"where", "never", "with", "finally", "shuffle", "and", "or", "not", "true", "false"}
+)
 
 
 class PlanStep(BaseModel):
@@ -63,7 +67,7 @@ class TaskPlan(BaseModel):
         ignored: Events that may happen at any time.
         success: What is paid for completing the task.
         failure: What is paid for failing.
-        step_cost: What every step takes away.
+        step_cost: What every step takes away; what is lost may be written with a minus, or without.
 
     Example:
         >>> plan = TaskPlan(steps=[PlanStep(events=["mail"]), PlanStep(events=["person"])])
@@ -78,7 +82,12 @@ class TaskPlan(BaseModel):
     ignored: Annotated[tuple[str, ...], Field(max_length=50)] = ()
     success: float = 1.0
     failure: float = 0.0
-    step_cost: Annotated[float, Field(ge=0)] = 0.0
+    step_cost: float = 0.0
+
+    @field_validator("step_cost")
+    @classmethod
+    def _lost(cls, value: float) -> float:
+        return abs(value)
 
     @field_validator("steps", mode="before")
     @classmethod
@@ -117,26 +126,32 @@ def check_events(events: Mapping[str, str]) -> dict[str, str]:
             fix='events={"mail": "mail is collected", …}',
         )
     for name, meaning in events.items():
-        if not isinstance(name, str) or not name.isidentifier() or name in RESERVED:
+        if not isinstance(name, str) or not name.isidentifier() or name.lower() in RESERVED:
             plain = re.sub(r"\W+", "_", str(name)) or "mail"
-            better = f"{plain}_" if plain in RESERVED else plain
+            better = f"{plain}_" if plain.lower() in RESERVED else plain
             raise InvalidArgumentError(f"an event has a name such as {better}, not {shorten(name)}")
         if not isinstance(meaning, str):
             raise InvalidArgumentError(f"what {name!r} means is a text, not {shorten(meaning)}")
     return dict(events)
 
 
-def speaks_of_rewards(description: str) -> bool:
-    """Whether a description says what something is worth; if not, the model is not asked.
+def spoken_rewards(description: str) -> tuple[str, ...]:
+    """What a description says the worth of; a model is asked for nothing else.
 
     Example:
-        >>> speaks_of_rewards("Lose a point for every step."), speaks_of_rewards("Collect mail.")
-        (True, False)
+        >>> spoken_rewards("Finishing is worth 5 points. Lose a point for every step.")
+        ('success', 'step_cost')
+        >>> spoken_rewards("Deliver it, or lose 5 points."), spoken_rewards("Collect mail.")
+        (('success', 'failure'), ())
     """
-    return SPEAKING.search(description) is not None
+    if not SPEAKING.search(description):
+        return ()
+    steps, losses = EVERY_STEP.findall(description), LOSING.findall(description)
+    failure = ["failure"] if len(losses) > len(steps) else []
+    return ("success", *failure, *(["step_cost"] if steps else []))
 
 
-def plan_schema(events: Iterable[str], *, rewards: bool = False) -> dict[str, Any]:
+def plan_schema(events: Iterable[str], rewards: Iterable[str] = ()) -> dict[str, Any]:
     """The JSON Schema of the plans for these events: names are an enumeration, lists are bounded.
 
     Example:
@@ -154,8 +169,7 @@ def plan_schema(events: Iterable[str], *, rewards: bool = False) -> dict[str, An
     steps = {"type": "array", "items": _closed(step), "minItems": 1, "maxItems": MAX_STEPS}
     forbidden = {"type": "array", "items": names, "maxItems": len(names["enum"])}
     fields: dict[str, Any] = {"forbidden": forbidden, "steps": steps}
-    if rewards:
-        fields |= {name: {"type": "number"} for name in REWARDS}
+    fields |= {name: {"type": "number"} for name in rewards}
     return _closed(fields)
 
 
@@ -198,14 +212,18 @@ def parse_plan(text: str, events: Iterable[str]) -> TaskPlan:
 
 
 def _json_in(text: str) -> Any:
-    """The first JSON object of a text: models like to put it into a fence, or words around it."""
-    decoder = json.JSONDecoder()
-    for match in re.finditer(r"\{", text[:100_000]):
+    """The last JSON object of a text that looks like a plan: models think aloud, and use fences."""
+    decoder, found, place = json.JSONDecoder(), None, 0
+    text = text[:100_000]
+    while (place := text.find("{", place)) >= 0:
         try:
-            return decoder.raw_decode(text, match.start())[0]
-        except (json.JSONDecodeError, RecursionError):
+            data, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
             continue
-    return None
+        if found is None or "steps" in data:
+            found = data
+    return found
 
 
 def language_of(plan: TaskPlan) -> Language:
@@ -223,20 +241,22 @@ def language_of(plan: TaskPlan) -> Language:
     for name in plan.forbidden:
         if name in plan.used:
             raise PlanError(f"{name!r} is forbidden, and yet it is part of a step")
-    parts = [_part(step) for step in plan.steps]
+    names = {name: name if name not in plan.events else f"{name}_" for name in "NMK"}
+    parts = [_part(step, names) for step in plan.steps]
     never = f" never {', '.join(dict.fromkeys(plan.forbidden))}" if plan.forbidden else ""
     return parse_language(" ".join(parts) + never)
 
 
-def _part(step: PlanStep) -> str:
+def _part(step: PlanStep, variables: Mapping[str, str]) -> str:
     names = step.events
+    exponent = _exponent(re.sub("[NMK]", lambda found: variables[found[0]], step.count))
     if len(names) > 1 and step.how == "any order":
         if len(set(names)) < len(names):
             raise PlanError(f"in any order each event is named once, not {', '.join(names)}")
-        return f"({' && '.join(name + _exponent(step.count) for name in names)})"
+        return f"({' && '.join(name + exponent for name in names)})"
     together = " | " if step.how == "choice" else " "
     unit = names[0] if len(names) == 1 else f"({together.join(names)})"
-    return unit + _exponent(step.count)
+    return unit + exponent
 
 
 def _exponent(count: str) -> str:

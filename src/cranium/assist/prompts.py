@@ -26,10 +26,11 @@ You turn the description of a task into a plan. Answer with one JSON object and 
 Events that the description does not speak of are left out. Each thing that must happen is one
 step, also what ends another step; no step is added that the description does not ask for."""
 
-REWARDS = """
-"success" is what completing the task is worth, 1 if nothing is said. "failure" is what failing is
-worth, 0 if nothing is said; it is negative if points are lost. "step_cost" is what is lost in every
-step, 0 if nothing is said."""
+REWARDS = {
+    "success": '"success" is what completing the task is worth, 1 if nothing is said.',
+    "failure": '"failure" is what failing is worth, negative if points are lost.',
+    "step_cost": '"step_cost" is how much is lost in every step.',
+}
 
 
 class Shown(NamedTuple):
@@ -53,19 +54,18 @@ SHOWN = (
     Shown(
         {
             "egg": "an egg is found",
-            "lid": "the lid closes",
+            "dark": "it is dark",
             "sell": "an egg is sold",
             "fox": "the fox comes",
         },
-        "Find eggs until the lid closes, and then sell as many eggs as were found. The fox may not "
-        "come.",
+        "Find eggs until it is dark, and then sell as many eggs as were found. No fox may come.",
         (
             ("Find eggs", ("egg",), "sequence", "N"),
-            ("until the lid closes", ("lid",), "sequence", "1"),
+            ("until it is dark", ("dark",), "sequence", "1"),
             ("sell as many eggs as were found", ("sell",), "sequence", "N"),
         ),
-        "egg egg lid sell sell",
-        "egg egg lid sell",
+        "egg egg dark sell sell",
+        "egg egg dark sell",
         ("fox",),
     ),
     Shown(
@@ -143,13 +143,13 @@ def plan_messages(
     description: str,
     events: Mapping[str, str],
     examples: Sequence[Example],
-    *,
-    rewards: bool,
+    rewards: Sequence[str] = (),
 ) -> list[Message]:
     """The request for a plan; only examples that are not held back are shown."""
-    messages = [{"role": "system", "content": SYSTEM + (REWARDS if rewards else "")}]
+    system = "\n".join([SYSTEM, *(REWARDS[name] for name in rewards)])
+    messages = [{"role": "system", "content": system}]
     for shown in SHOWN:
-        answer = shown.answer(NOTHING_SAID if rewards else {})
+        answer = shown.answer({name: NOTHING_SAID[name] for name in rewards})
         both = (
             Example(tuple(shown.right.split()), True),
             Example(tuple(shown.wrong.split()), False),

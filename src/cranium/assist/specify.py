@@ -9,14 +9,21 @@ from typing import Any
 
 from cranium.assist.examples import Example, as_examples
 from cranium.assist.model import Answer, Model, OpenAIModel, Request
-from cranium.assist.plan import TaskPlan, check_events, parse_plan, plan_schema, speaks_of_rewards
+from cranium.assist.plan import TaskPlan, check_events, parse_plan, plan_schema, spoken_rewards
 from cranium.assist.prompts import plan_messages, repair, with_warning
 from cranium.assist.restate import restate
 from cranium.assist.transcript import Exchange, Mode, Transcript
 from cranium.assist.verify import Checked, check_plan
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.equivalence import equivalent
-from cranium.errors import DisagreementError, InvalidArgumentError, PlanError, check_count, shorten
+from cranium.errors import (
+    DisagreementError,
+    InvalidArgumentError,
+    PlanError,
+    UnknownNameError,
+    check_count,
+    shorten,
+)
 from cranium.languages import Language, describe, near_misses, shortest_words
 
 __all__ = ["Attempt", "Reading", "Specification", "Verdict", "specify", "specify_plan"]
@@ -155,10 +162,11 @@ def specify(
     attempts: int = 6,
     first: bool = False,
     ignored: Iterable[str] = (),
+    lenient: bool = False,
     name: str = "",
     seed: int = 0,
     transcript: str | Path | None = None,
-    mode: Mode = "live",
+    mode: Mode | None = None,
     watch: Callable[[str], None] | None = None,
 ) -> Specification:
     """Turn a description into a verified machine, or say what could not be agreed.
@@ -180,10 +188,13 @@ def specify(
         attempts: How many answers are tried for each of them.
         first: Reward the first completion, if a complete task could go on.
         ignored: Events that may happen at any time, although the description speaks of them.
+        lenient: Whether what is only guessed from the words (an event that they speak of, a number,
+            points) is told, but not held against a plan.
         name: What the machine is called; left out, its language.
         seed: For the answers that are drawn.
         transcript: The file in which the conversation is kept.
-        mode: ``"live"``; ``"record"`` into the file; or ``"replay"`` from the file, with no model.
+        mode: ``"record"`` into the file, the default if there is one; ``"replay"`` from the file,
+            with no model; or ``"live"``, without a file.
         watch: Is told what goes on.
 
     Raises:
@@ -204,15 +215,14 @@ def specify(
         >>> print(task.restatement.splitlines()[0])
         read M once, then P once; D must never happen
     """
-    job = _Job(description, events, examples, attempts, first, ignored, name, seed, watch)
+    job = _Job(description, events, examples, attempts, seed, watch, lenient=lenient)
+    job.settings = {"first": first, "ignored": job.known(ignored), "name": name}
     check_count("samples", samples)
     conversation = _conversation(model, transcript, mode)
     before = len(conversation.exchanges)
     passed = [found for n in range(samples) if (found := job.sample(conversation, n)) is not None]
     readings = _readings(passed)
-    verdict = Verdict(
-        tuple(job.attempts), readings, readings[0].checked.remarks if readings else ()
-    )
+    verdict = Verdict(tuple(job.attempts), readings, _remarks(readings, lenient=lenient))
     chosen = _choose(verdict, description)
     assert chosen.language is not None  # it has passed
     assert chosen.machine is not None
@@ -220,15 +230,22 @@ def specify(
     return Specification(description, job.events, *told, tuple(conversation.exchanges[before:]))
 
 
-def _conversation(model: Model | None, transcript: str | Path | None, mode: Mode) -> Transcript:
+def _conversation(
+    model: Model | None, transcript: str | Path | None, mode: Mode | None
+) -> Transcript:
     if isinstance(model, Transcript) and transcript is None:
         return model  # somebody keeps it already
     where = None if transcript is None else Path(transcript)
-    return Transcript(model or (None if mode == "replay" else OpenAIModel()), where, mode)
+    how: Mode = mode or ("live" if where is None else "record")
+    return Transcript(model or (None if how == "replay" else OpenAIModel()), where, how)
 
 
-def specify_plan(task: Specification, checked: Checked) -> Specification:
+def specify_plan(
+    task: Specification, plan: TaskPlan, *, first: bool = False, ignored: Iterable[str] = ()
+) -> Specification:
     """The same task with another plan, as somebody has edited it; it has to pass the checks, too.
+
+    What only guesses at the meaning of the words is no more than a remark: a person knows better.
 
     Example:
         >>> from cranium.assist import RECORDED
@@ -239,16 +256,19 @@ def specify_plan(task: Specification, checked: Checked) -> Specification:
         ...     transcript=RECORDED / "mail.jsonl",
         ...     mode="replay",
         ... )
-        >>> plan = task.plan.model_copy(update={"success": 5.0})
-        >>> found = specify_plan(task, check_plan(plan, task.description, task.events))
-        >>> found.machine.run("M P").total_reward
-        5.0
+        >>> found = specify_plan(task, task.plan.model_copy(update={"success": 5.0}))
+        >>> found.machine.run("M P").total_reward, found.verdict.remarks
+        (5.0, ('the plan pays points, of which the description does not speak',))
     """
-    if checked.complaints or checked.language is None or checked.machine is None:
-        problem = DisagreementError(f"the plan did not pass: {'; '.join(checked.complaints)}")
+    checked = check_plan(
+        plan, task.description, task.events, task.examples, first=first, ignored=ignored
+    )
+    if checked.certain or checked.language is None or checked.machine is None:
+        problem = DisagreementError(f"the plan did not pass: {'; '.join(checked.certain)}")
         problem.verdict = task.verdict
         raise problem
-    verdict = replace(task.verdict, readings=(Reading(checked, 1),), remarks=checked.remarks)
+    remarks = (*checked.doubts, *checked.remarks)
+    verdict = replace(task.verdict, readings=(Reading(checked, 1),), remarks=remarks)
     return replace(
         task,
         plan=checked.plan,
@@ -256,6 +276,18 @@ def specify_plan(task: Specification, checked: Checked) -> Specification:
         machine=checked.machine,
         verdict=verdict,
     )
+
+
+def _remarks(readings: Sequence[Reading], *, lenient: bool) -> tuple[str, ...]:
+    if not readings:
+        return ()
+    checked = readings[0].checked
+    return (*(checked.doubts if lenient else ()), *checked.remarks)
+
+
+def _is_broken(text: str) -> bool:
+    """Whether a text has half a character in it, which cannot be sent."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 class _Job:
@@ -267,13 +299,12 @@ class _Job:
         events: Mapping[str, str],
         examples: Any,
         most: int,
-        first: bool,
-        ignored: Iterable[str],
-        name: str,
         seed: int,
         watch: Callable[[str], None] | None,
+        *,
+        lenient: bool,
     ) -> None:
-        if not isinstance(description, str) or not description.strip():
+        if not isinstance(description, str) or not description.strip() or _is_broken(description):
             raise InvalidArgumentError(f"a description is a text, not {shorten(description)}")
         if len(description) > MAX_DESCRIPTION:
             raise InvalidArgumentError(
@@ -284,13 +315,22 @@ class _Job:
         self.events = check_events(events)
         self.examples = as_examples(examples, self.events)
         self.most = check_count("attempts", most)
-        self.settings: dict[str, Any] = {"first": first, "ignored": tuple(ignored), "name": name}
-        self.seed = seed
+        self.settings: dict[str, Any] = {}
+        self.seed = check_count("the seed", int(seed), least=0)
+        self.lenient = lenient
         self.watch = watch or (lambda _: None)
         self.attempts: list[Attempt] = []
-        rewards = speaks_of_rewards(description)
-        self.schema = plan_schema(self.events, rewards=rewards)
-        self.opening = plan_messages(description, self.events, self.examples, rewards=rewards)
+        rewards = spoken_rewards(description)
+        self.schema = plan_schema(self.events, rewards)
+        self.opening = plan_messages(description, self.events, self.examples, rewards)
+
+    def known(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Events that are to be ignored."""
+        given = (names,) if isinstance(names, str) else tuple(names)
+        for name in given:
+            if name not in self.events:
+                raise UnknownNameError.of("event", name, self.events)
+        return given
 
     def sample(self, conversation: Transcript, number: int) -> Checked | None:
         """One plan that passes; None if there is none."""
@@ -326,8 +366,10 @@ class _Job:
             plan = parse_plan(answer.text, self.events)
         except PlanError as problem:
             return None, (problem.message,)
+        if plan.ignored:
+            return None, ("the plan leaves events out, which only a person may",)
         checked = check_plan(plan, self.description, self.events, self.examples, **self.settings)
-        return checked, checked.complaints
+        return checked, checked.certain if self.lenient else checked.complaints
 
 
 def _readings(passed: Sequence[Checked]) -> tuple[Reading, ...]:

@@ -7,7 +7,6 @@ There is nothing else in a transcript: no key, no address.
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,13 +76,13 @@ class Transcript:
             )
         if self.mode != "live" and self.path is None:
             raise InvalidArgumentError(f"to {self.mode} a conversation takes a file: transcript=…")
-        self._known: dict[str, deque[Answer]] = defaultdict(deque)
+        self._known: dict[str, Answer] = {}
         self._name = "" if self.model is None else self.model.name
         if self.mode == "replay":
             for line in _lines(Path(str(self.path))):
                 if "response" in line:
                     self._name = self._name or str(line["model"])
-                    self._known[line["hash"]].append(Answer(**line["response"]))
+                    self._known[line["hash"]] = Answer(**line["response"])  # the last one counts
 
     @property
     def name(self) -> str:
@@ -109,21 +108,21 @@ class Transcript:
         self._write({"hash": self.exchanges[-1].hash, "verdict": verdict})
 
     def _recorded(self, key: str, request: Request) -> Answer:
-        answers = self._known.get(key)
-        if not answers:
+        answer = self._known.get(key)
+        if answer is None:
             said = request.messages[-1]["content"] if request.messages else ""
             raise TranscriptError(
                 f"{self.path} has no answer to this request ({key[:12]}): {shorten(said)}",
                 fix="record it again: the words, the events, the examples or Cranium have changed",
             )
-        return answers.popleft()
+        return answer
 
     def _write(self, data: dict[str, Any]) -> None:
         if self.mode != "record":
             return
         try:
             with Path(str(self.path)).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(data, ensure_ascii=False) + "\n")
+                file.write(json.dumps(data) + "\n")
         except OSError as problem:
             raise FileAccessError(
                 f"cannot write {self.path}: {problem.strerror or problem}"
@@ -136,15 +135,16 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     except (OSError, UnicodeDecodeError) as problem:
         said = getattr(problem, "strerror", None) or problem
         raise FileAccessError(f"cannot read {path}: {said}") from None
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         try:
             data = json.loads(line)
             fits = isinstance(data["hash"], str)
             if "response" in data:
                 told = data["response"]
-                fits &= isinstance(data["model"], str) and set(told) == set(Answer._fields)
-                fits &= all(isinstance(value, str) for value in told.values())
-        except (json.JSONDecodeError, RecursionError, TypeError, KeyError):
+                fits &= isinstance(data["model"], str) and isinstance(told, dict)
+                fits = fits and set(told) == set(Answer._fields)
+                fits = fits and all(isinstance(value, str) for value in told.values())
+        except (ValueError, RecursionError, TypeError, KeyError):
             fits = False
         if not fits:
             raise TranscriptError(f"{path}:{number}: this is no line of a transcript: {line[:60]}")

@@ -14,6 +14,7 @@ from cranium.assist.hearing import unheard, unpaid, unspoken
 from cranium.assist.plan import TaskPlan, language_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.cost import with_step_cost
+from cranium.automata.transition import Configuration
 from cranium.errors import CraniumError, LanguageError
 from cranium.languages import (
     Language,
@@ -39,6 +40,7 @@ class Checked:
         language: The language that it means; None if it means none.
         machine: The machine; None if there is none.
         complaints: What speaks against it, in words that a model may read.
+        doubts: Those of them that are only guesses about the description.
         remarks: What a person should look at, though it speaks against nothing.
 
     Example:
@@ -54,6 +56,12 @@ class Checked:
     machine: CountingRewardAutomaton | None
     complaints: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def certain(self) -> tuple[str, ...]:
+        """The complaints that are no guesses."""
+        return tuple(one for one in self.complaints if one not in self.doubts)
 
 
 def check_plan(
@@ -79,13 +87,13 @@ def check_plan(
         "sequence", "count": "1"}
     """
     silent = [*plan.ignored, *ignored]
-    complaints = [
+    doubts = [
         f"the description speaks of {one!r} ({events[one]}), which is in no step and not "
         f"forbidden: it needs a step of its own, where it belongs: {_step_of(one)}"
         for one in unspoken(plan, description, events)
         if one not in silent
     ]
-    complaints += [*unheard(plan, description), *unpaid(plan, description)]
+    doubts += [*unheard(plan, description), *unpaid(plan, description)]
     try:
         language = language_of(plan)
         machine = compile_language(
@@ -93,7 +101,8 @@ def check_plan(
         )
         machine = with_step_cost(machine, plan.step_cost)
     except CraniumError as problem:
-        return Checked(plan, None, None, (_in_words(problem), *complaints))
+        return Checked(plan, None, None, (_in_words(problem), *doubts), doubts=tuple(doubts))
+    complaints = list(doubts)
     complaints += _example_complaints(machine, examples)
     different = _difference(language, machine, first=first)
     if different is not None:
@@ -101,9 +110,9 @@ def check_plan(
     findings = checking.check(machine)
     complaints += [str(one.message) for one in findings if one.severity == "error"]
     remarks = [str(one.message) for one in findings if one.severity != "error"]
-    return Checked(
-        plan, language, machine, tuple(complaints), (*remarks, *_remarks(plan, description, events))
-    )
+    remarks += _remarks(plan, description, events)
+    told = (tuple(complaints), tuple(remarks), tuple(doubts))
+    return Checked(plan, language, machine, *told)
 
 
 def _step_of(event: str) -> str:
@@ -144,13 +153,38 @@ def _example_complaints(
         if one.held_back:
             hidden += 1
             continue
-        wanted, does = ("right", "rejects") if one.accepted else ("wrong", "accepts")
-        yield f"the sequence {one} is {wanted}, but the plan {does} it"
+        if one.accepted:
+            yield f"the sequence {one} is right, but the plan rejects it{_where(machine, one.word)}"
+        else:
+            yield f"the sequence {one} is wrong, but the plan accepts it"
     if hidden:
         yield (
             f"the plan judges {hidden} more sequence{'s' if hidden > 1 else ''} wrongly, which "
             "cannot be shown: what is meant is not what the plan says"
         )
+
+
+def _where(machine: CountingRewardAutomaton, word: Word) -> str:
+    """At which event a word goes wrong, and which ones could have come instead."""
+    known, here = frozenset(machine.propositions), machine.start
+    for place, name in enumerate(word):
+        then = machine.step(here, {name} & known).configuration
+        if machine.is_terminal(then):
+            if machine.is_accepting(then):
+                return f": it is complete after {' '.join(word[: place + 1])}"
+            could = [
+                one
+                for one in machine.propositions
+                if not _fails(machine, machine.step(here, {one}).configuration)
+            ]
+            after = f"after {' '.join(word[:place])}" if place else "at first"
+            return f": {after} it expects {' or '.join(could) or 'nothing'}, not {name}"
+        here = then
+    return ": it is not complete then"
+
+
+def _fails(machine: CountingRewardAutomaton, configuration: Configuration) -> bool:
+    return machine.is_terminal(configuration) and not machine.is_accepting(configuration)
 
 
 def _difference(

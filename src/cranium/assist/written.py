@@ -46,8 +46,21 @@ def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton
     accepting = _accepting(plain, known)
     if not accepting:
         raise PlanError(f"the answer does not say which of {', '.join(known)} is accepting")
+    rules = _without_traps(rules, accepting)
+    if not rules:
+        raise PlanError(f"nothing leads to {', '.join(accepting)}")
     initial = _initial(plain, known) or rules[0].source
     return _machine(rules, names, initial, accepting)
+
+
+def _without_traps(rules: Sequence[_Rule], accepting: Sequence[str]) -> list[_Rule]:
+    """Without the states from which nothing is accepted: to go there is to fail."""
+    alive = set(accepting)
+    while True:
+        more = {rule.source for rule in rules if rule.target in alive} - alive
+        if not more:
+            return [rule for rule in rules if rule.source in alive and rule.target in alive]
+        alive |= more
 
 
 def _machine(
@@ -56,6 +69,7 @@ def _machine(
     """Complete words end at once; what is not described, and two events at once, fail."""
     if initial in accepting:
         raise PlanError(f"the automaton accepts at once, in {initial}")
+    failed = FAILED if FAILED not in {rule.target for rule in rules} else f"{FAILED} at once"
     states = [initial, *(rule.source for rule in rules), *(rule.target for rule in rules)]
     going = [state for state in dict.fromkeys(states) if state not in accepting]
     transitions = []
@@ -74,12 +88,12 @@ def _machine(
         ]
         if wrong or pairs:
             guard = " | ".join([*alone, *pairs])
-            transitions.append(Transition(source=state, guard=guard, target=FAILED))
+            transitions.append(Transition(source=state, guard=guard, target=failed))
     return CountingRewardAutomaton(
         propositions=names,
         initial=initial,
         states=going,
-        terminal=[*dict.fromkeys(accepting), FAILED],
+        terminal=[*dict.fromkeys(accepting), failed],
         accepting=list(dict.fromkeys(accepting)),
         transitions=transitions,
         name="written by the model",
@@ -119,7 +133,8 @@ def _functions(text: str, names: Sequence[str]) -> list[_Rule]:
         rf"({STATE})\s*,\s*({several})\s*->\s*({STATE})",
     )
     found = [match.groups() for form in forms for match in re.finditer(form, text)]
-    back = rf"({STATE})\b[^\n]*?\breached from ({STATE})\b[^\n]*?\binput\b[^\n]*?\b({several})\b"
+    between = r"\b[^\n]{0,60}?\b"
+    back = rf"({STATE}){between}reached from ({STATE}){between}input{between}({several})\b"
     found += [(source, some, target) for target, source, some in re.findall(back, text)]
     return [
         _Rule(_key(source), event, _key(target))
@@ -189,13 +204,14 @@ def _accepting(text: str, known: Sequence[str]) -> list[str]:
     for line in re.split(r"\n|(?<=[.;])\s", text):
         if re.search(r"(?i)\bnon-?\s?accept|\breject|\bnot\s+(?:an?\s+)?accept", line):
             continue
-        word = re.search(r"(?i)\b(?:accept(?:ing|ance|s)?|final)\b", line)
+        word = re.search(r"(?i)\b(?:accept(?:ing|ance|s)?|final)\b|\bF\s*=", line)
         if word:
             after, before = (
                 _states(part, known) for part in (line[word.end() :], line[: word.start()])
             )
             aside = line[: word.start()].rstrip().endswith("(")  # q2 (accepting)
-            found += before[-1:] if aside and before else after or before
+            told = "=" in line or "->" in line  # δ(q1, P) = q2, which is accepting
+            found += before[-1:] if (aside or told) and before else after or before
     return [state for state in dict.fromkeys(found) if "trap" not in state and "dead" not in state]
 
 

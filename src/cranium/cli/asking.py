@@ -76,6 +76,9 @@ def ask(
         int, typer.Option(min=1, help="How many plans to ask for; they are compared.")
     ] = 1,
     attempts: Annotated[int, typer.Option(min=1, help="How many answers to try for each.")] = 6,
+    lenient: Annotated[
+        bool, typer.Option("--lenient", help="What is only guessed from the words is a note.")
+    ] = False,
     first: Annotated[
         bool, typer.Option("--first", help="Reward the first completion, if there are several.")
     ] = False,
@@ -114,6 +117,7 @@ def ask(
         assist.examples.as_examples({"accept": accept or [], "reject": reject or []}, known)
     )
     told = {"samples": samples, "attempts": attempts, "first": first, "ignored": ignore or []}
+    told["lenient"] = lenient
     found = _specify(description, known, examples, talk, told)
     while not yes and (choice := _confirm(found)) != "a":
         if choice == "q":
@@ -122,8 +126,9 @@ def ask(
             if choice == "e":
                 found = _edited(found, first=first, ignored=ignore or [])
             else:
-                examples.append(_counterexample(found))
-                found = _specify(description, known, examples, talk, told)
+                more = [*examples, _counterexample(found)]
+                found = _specify(description, known, more, talk, told)
+                examples = more
         except CraniumError as problem:
             say(f"not taken: {problem}", "yellow")
     if yes:
@@ -255,18 +260,16 @@ def _edited(
 ) -> assist.Specification:
     """The plan as somebody has changed it; it is checked like a model's."""
     plain = json.loads(found.plan.model_dump_json())
-    text = click.edit(yaml.safe_dump(plain, sort_keys=False, allow_unicode=True), extension=".yaml")
-    if text is None:
-        return found
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as problem:
-        raise PlanError(f"this is not YAML: {problem}") from None
-    plan = assist.parse_plan(json.dumps(data), found.events)
-    checked = assist.check_plan(
-        plan, found.description, found.events, found.examples, first=first, ignored=ignored
-    )
-    return assist.specify_plan(found, checked)
+        changed = click.edit(text, extension=".yaml")
+        if changed is None:
+            return found
+        data = json.dumps(yaml.safe_load(changed), default=str)
+    except (click.ClickException, yaml.YAMLError, ValueError, RecursionError) as problem:
+        raise PlanError(f"this is not a plan in YAML: {problem}") from None
+    plan = assist.parse_plan(data, found.events)
+    return assist.specify_plan(found, plan, first=first, ignored=ignored)
 
 
 def _write(
@@ -320,7 +323,7 @@ def serve(
 def offers() -> None:
     """List the models that can be served."""
     for offer in assist.OFFERS:
-        there = (assist.models_folder() / f"{offer.name}.gguf").exists()
+        there = assist.is_here(offer)
         say(f"{offer.name}: {offer.size / 1e6:,.0f} MB{', here' if there else ''}", "bold")
         say(f"  {offer.about}")
 
@@ -328,7 +331,7 @@ def offers() -> None:
 def _fetched(name: str, yes: bool) -> Path:
     offer = assist.find_offer(name)
     folder = assist.models_folder()
-    if not (folder / f"{offer.name}.gguf").exists() and not yes:
+    if not yes and not assist.is_here(offer, folder):
         say(offer.about)
         question = f"download {offer.size / 1e6:,.0f} MB into {folder}?"
         if not sys.stdin.isatty():
