@@ -83,12 +83,19 @@ def as_the_paper(task, model):
 WAYS = {"one call": once, "verified": verified, "paper": as_the_paper}
 
 
+PAPER = 8
+"""For how many tasks the paper's way is measured: long answers take long."""
+
+
 def measure(model, ways=tuple(WAYS), some=None, say=print):
     """The verdict on each task, for each way."""
     found = {way: {} for way in ways}
+    regular = [task["id"] for task in tasks() if is_regular(task)][:PAPER]
     for way in ways:
         for task in tasks():
-            if (some and task["id"] not in some) or (way == "paper" and not is_regular(task)):
+            if some and task["id"] not in some:
+                continue
+            if way == "paper" and task["id"] not in regular:
                 continue
             begin = time.time()
             found[way][task["id"]] = judged(task, WAYS[way](task, model))

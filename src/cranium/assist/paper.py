@@ -11,7 +11,7 @@ from cranium.assist.transcript import Transcript
 from cranium.assist.written import parse_automaton
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.equivalence import Equivalence, equivalent
-from cranium.errors import CraniumError
+from cranium.errors import CraniumError, PlanError
 
 __all__ = ["PaperAnswer", "ask_as_the_paper"]
 
@@ -75,8 +75,8 @@ def ask_as_the_paper(
         ...     compile_language("M P never D"),
         ...     Transcript(path=RECORDED / "paper.jsonl", mode="replay"),
         ... )
-        >>> found.right, found.difference.word
-        (False, ...)
+        >>> found.right, found.problem
+        (False, 'the answer was cut off')
     """
     first = ({"role": "user", "content": paper_language(description, events)},)
     language = model.ask(Request(first, max_tokens=MAX_TOKENS)).text
@@ -86,8 +86,10 @@ def ask_as_the_paper(
         {"role": "assistant", "content": language},
         {"role": "user", "content": PAPER_AUTOMATON},
     )
-    text = model.ask(Request(second, max_tokens=MAX_TOKENS)).text
+    text, finish = model.ask(Request(second, max_tokens=MAX_TOKENS))
     try:
+        if finish == "length":
+            raise PlanError("the answer was cut off")
         found = parse_automaton(text, events)
     except CraniumError as problem:
         model.judge(problem.message)
