@@ -54,8 +54,9 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 reproduction: $(VENV)/.dev  ## the paper's experiments, and their figures for the documentation (50 minutes)
 	$(BIN)/cranium reproduce all
 	$(BIN)/cranium report
-	for name in letter letter-paper complexity reward-machines deep; do cp results/$$name/$$name.svg docs/pictures/; done
+	for name in letter letter-paper complexity reward-machines deep natural-language; do cp results/$$name/$$name.svg docs/pictures/; done
 	cp results/office/office.svg docs/pictures/office-curves.svg
+	cp results/natural-language/machine-words.svg docs/pictures/
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 	$(BIN)/python benchmarks/step.py
