@@ -13,8 +13,8 @@ from cranium.assist.local import (
     LocalServer,
     Offer,
     fetch,
+    find_model,
     find_offer,
-    is_here,
     models_folder,
 )
 from cranium.assist.model import Answer, Model, OpenAIModel, Request
@@ -57,8 +57,8 @@ __all__ = [
     "ask_as_the_paper",
     "check_plan",
     "fetch",
+    "find_model",
     "find_offer",
-    "is_here",
     "language_of",
     "models_folder",
     "parse_automaton",

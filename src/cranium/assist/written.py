@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -72,23 +73,22 @@ def _machine(
     failed = FAILED if FAILED not in {rule.target for rule in rules} else f"{FAILED} at once"
     states = [initial, *(rule.source for rule in rules), *(rule.target for rule in rules)]
     going = [state for state in dict.fromkeys(states) if state not in accepting]
+    alone = {
+        name: " & ".join([name, *(f"!{other}" for other in names if other != name)])
+        for name in names
+    }
+    pairs = [f"{one} & {other}" for one, other in combinations(names, 2)]
     transitions = []
     for state in going:
         own = {rule.event: rule.target for rule in rules if rule.source == state}
         for event, target in own.items():
-            others = "".join(f" & !{other}" for other in names if other != event)
             reward = 1.0 if target in accepting else 0.0
             transitions.append(
-                Transition(source=state, guard=event + others, target=target, reward=reward)
+                Transition(source=state, guard=alone[event], target=target, reward=reward)
             )
-        wrong = [name for name in names if name not in own]
-        pairs = [f"{a} & {b}" for i, a in enumerate(names) for b in names[i + 1 :]]
-        alone = [
-            f"{name}{''.join(f' & !{other}' for other in names if other != name)}" for name in wrong
-        ]
-        if wrong or pairs:
-            guard = " | ".join([*alone, *pairs])
-            transitions.append(Transition(source=state, guard=guard, target=failed))
+        wrong = [*(alone[name] for name in names if name not in own), *pairs]
+        if wrong:
+            transitions.append(Transition(source=state, guard=" | ".join(wrong), target=failed))
     return CountingRewardAutomaton(
         propositions=names,
         initial=initial,

@@ -69,6 +69,11 @@ def load(
     """
     path = FilePath(path)
     form = _form(path, _READERS, "read")
+    return loads(read_text(path), form=form, rewards=rewards, file=str(path))
+
+
+def read_text(path: FilePath) -> str:
+    """The text of a file that somebody has written: not endless, and UTF-8."""
     try:
         if path.exists() and not path.is_file():
             kind = "a directory" if path.is_dir() else "not a regular file"
@@ -84,7 +89,7 @@ def load(
             f"cannot read {_shown(path)}: {said}", fix="look at the name of the file"
         ) from None
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         line = raw.count(b"\n", 0, problem.start) + 1
         column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1) + 1
@@ -93,7 +98,6 @@ def load(
             place=Place(line, column, str(path)),
             fix="save it as UTF-8",
         ) from None
-    return loads(text, form=form, rewards=rewards, file=str(path))
 
 
 def loads(

@@ -14,16 +14,16 @@ import yaml
 from rich.console import Console
 from rich.text import Text
 
-import cranium
 from cranium import assist
 from cranium.aamdp import CATALOGUE, find_world
+from cranium.assist.examples import as_examples
 from cranium.assist.plan import check_events
-from cranium.assist.verify import accepts
-from cranium.automata.files import check_ending
+from cranium.automata.documents import read_yaml
+from cranium.automata.files import check_ending, read_text
 from cranium.cli.output import say
+from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
 from cranium.errors import (
     CraniumError,
-    FileAccessError,
     FileFormatError,
     InvalidArgumentError,
     PlanError,
@@ -50,12 +50,8 @@ def ask(
         list[str] | None,
         typer.Option("--event", metavar="NAME=MEANING", help="An event; may be repeated."),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--draw", metavar="PICTURE", help="Draw the machine, too.")
-    ] = None,
+    out: WrittenTo = None,
+    picture: DrawnInto = None,
     accept: Annotated[
         list[str] | None,
         typer.Option("--accept", metavar="EVENTS", help="A sequence that is right; repeatable."),
@@ -79,9 +75,7 @@ def ask(
     lenient: Annotated[
         bool, typer.Option("--lenient", help="What is only guessed from the words is a note.")
     ] = False,
-    first: Annotated[
-        bool, typer.Option("--first", help="Reward the first completion, if there are several.")
-    ] = False,
+    first: First = False,
     transcript: Annotated[
         str | None,
         typer.Option(
@@ -113,9 +107,7 @@ def ask(
     mode: Any = "replay" if replay else "live" if transcript is None else "record"
     asked = None if replay else assist.OpenAIModel(model, base_url=server)
     talk = assist.Transcript(asked, _kept(transcript), mode)
-    examples = list(
-        assist.examples.as_examples({"accept": accept or [], "reject": reject or []}, known)
-    )
+    examples = list(as_examples({"accept": accept, "reject": reject}, known))
     told = {"samples": samples, "attempts": attempts, "first": first, "ignored": ignore or []}
     told["lenient"] = lenient
     found = _specify(description, known, examples, talk, told)
@@ -133,7 +125,7 @@ def ask(
             say(f"not taken: {problem}", "yellow")
     if yes:
         _show(found)
-    _write(found.machine, out, picture)
+    write_machine(found.machine, out, picture)
     if paper:
         _as_the_paper(found, talk)
 
@@ -162,14 +154,9 @@ def _specify(
         def watch(text: str) -> None:
             status.update(Text(text))
             if not console.is_terminal and talk.mode != "replay":
-                say_progress(console, text)
+                console.print(Text(text, style="dim"), soft_wrap=True)
 
         return assist.specify(description, events, examples, model=talk, watch=watch, **told)
-
-
-def say_progress(console: Console, text: str) -> None:
-    """One line of progress where nothing moves: a file, a pipe."""
-    console.print(Text(text, style="dim"), soft_wrap=True)
 
 
 def _events(source: str | None, given: list[str] | None) -> dict[str, str]:
@@ -194,13 +181,7 @@ def _events(source: str | None, given: list[str] | None) -> dict[str, str]:
 
 
 def _read_events(path: Path) -> dict[str, str]:
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise FileAccessError(f"cannot read {path}: {said}") from None
-    except (yaml.YAMLError, RecursionError):
-        raise FileFormatError(f"{path} is not YAML") from None
+    data = read_yaml(read_text(path), str(path)).data
     if not isinstance(data, dict):
         raise FileFormatError(f"{path} has no names with meanings, but {shorten(data)}")
     return check_events(data)
@@ -246,11 +227,9 @@ def _confirm(found: assist.Specification) -> str:
 
 def _counterexample(found: assist.Specification) -> assist.Example:
     """A sequence that is judged wrongly: what it should be, the machine itself tells."""
-    word = tuple(typer.prompt("a sequence of events that is judged wrongly").split())
-    for name in word:
-        if name not in found.events:
-            raise InvalidArgumentError(f"no such event: {name!r}: {', '.join(found.events)}")
-    now = accepts(found.machine, word)
+    said = typer.prompt("a sequence of events that is judged wrongly")
+    word = as_examples({"accept": [said]}, found.events)[0].word
+    now = assist.accepts(found.machine, word)
     say(f"it is {'accepted' if now else 'rejected'} now, and is to be the other way round")
     return assist.Example(word, accepted=not now)
 
@@ -270,17 +249,6 @@ def _edited(
         raise PlanError(f"this is not a plan in YAML: {problem}") from None
     plan = assist.parse_plan(data, found.events)
     return assist.specify_plan(found, plan, first=first, ignored=ignored)
-
-
-def _write(
-    machine: cranium.CountingRewardAutomaton, out: Path | None, picture: Path | None
-) -> None:
-    if out is not None:
-        cranium.save(machine, out)
-        say(f"wrote {out}")
-    if picture is not None:
-        cranium.draw(machine, picture)
-        say(f"wrote {picture}")
 
 
 def _as_the_paper(found: assist.Specification, talk: assist.Transcript) -> None:
@@ -323,7 +291,7 @@ def serve(
 def offers() -> None:
     """List the models that can be served."""
     for offer in assist.OFFERS:
-        there = assist.is_here(offer)
+        there = (assist.models_folder() / f"{offer.name}.gguf").exists()
         say(f"{offer.name}: {offer.size / 1e6:,.0f} MB{', here' if there else ''}", "bold")
         say(f"  {offer.about}")
 
@@ -331,7 +299,9 @@ def offers() -> None:
 def _fetched(name: str, yes: bool) -> Path:
     offer = assist.find_offer(name)
     folder = assist.models_folder()
-    if not yes and not assist.is_here(offer, folder):
+    if (path := assist.find_model(offer, folder)) is not None:
+        return path
+    if not yes:
         say(offer.about)
         question = f"download {offer.size / 1e6:,.0f} MB into {folder}?"
         if not sys.stdin.isatty():

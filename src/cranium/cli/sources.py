@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ import cranium
 from cranium.aamdp.catalogue import find_world, make_world
 from cranium.automata import library
 from cranium.automata.reward import RewardFunction
+from cranium.cli.output import say
 from cranium.errors import InvalidArgumentError, RewardError, UnknownNameError, shorten
 
 __all__ = ["Machine", "Options", "Task", "World", "load_machine", "machine_of", "make_env"]
@@ -43,6 +45,29 @@ Options = Annotated[
         show_default=False,
     ),
 ]
+
+
+WrittenTo = Annotated[
+    Path | None, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")
+]
+DrawnInto = Annotated[
+    Path | None, typer.Option("--draw", metavar="PICTURE", help="Draw the machine, too.")
+]
+First = Annotated[
+    bool, typer.Option("--first", help="Reward the first completion, if there are several.")
+]
+
+
+def write_machine(
+    machine: cranium.CountingRewardAutomaton, out: Path | None, picture: Path | None
+) -> None:
+    """Save a machine, and draw it, where that is asked for."""
+    if out is not None:
+        cranium.save(machine, out)
+        say(f"wrote {out}")
+    if picture is not None:
+        cranium.draw(machine, picture)
+        say(f"wrote {picture}")
 
 
 @cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ import cranium
 from cranium import languages
 from cranium.automata.files import check_ending
 from cranium.cli.output import say, working
+from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
 from cranium.errors import LanguageError
 
 __all__ = ["register"]
@@ -22,15 +22,9 @@ LONG = 15
 
 def compile_(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The task, such as 'A^N B C^N'.")],
-    out: Annotated[
-        Path | None, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option("--draw", metavar="PICTURE", help="Draw the machine, too.")
-    ] = None,
-    first: Annotated[
-        bool, typer.Option("--first", help="Reward the first completion, if there are several.")
-    ] = False,
+    out: WrittenTo = None,
+    picture: DrawnInto = None,
+    first: First = False,
 ) -> None:
     """Make the machine of a task that is written as a formal language.
 
@@ -49,12 +43,7 @@ def compile_(
     say(f"machine   {size.states} states, {size.terminal} terminal, {size.transitions} transitions")
     say(f"accepts   {_shown(good) or 'no word that is short enough to list'}")
     say(f"rejects   {_shown(bad)}")
-    if out is not None:
-        cranium.save(machine, out)
-        say(f"wrote {out}")
-    if picture is not None:
-        cranium.draw(machine, picture)
-        say(f"wrote {picture}")
+    write_machine(machine, out, picture)
 
 
 Words = list[tuple[str, ...]]

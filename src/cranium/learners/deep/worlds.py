@@ -69,6 +69,11 @@ class FiniteJaxWorld(NamedTuple):
         return self.features
 
 
+def _put(values: Any, kind: Any) -> Array:
+    """An array for JAX; NumPy changes its kind, because JAX would compile something for that."""
+    return jnp.asarray(np.asarray(values, kind))
+
+
 def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJaxWorld:
     """A finite world as JAX arrays, outcomes side by side."""
     counts = np.diff(world.first)
@@ -76,15 +81,15 @@ def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJ
     k = np.minimum(np.arange(most), counts[:, None] - 1) + world.first[:-1, None]
     real = np.arange(most) < counts[:, None]
     return FiniteJaxWorld(
-        jnp.asarray(np.asarray(world.next_state[k], np.int32)),
-        jnp.asarray(np.asarray(np.where(real, world.cumulative[k], 2.0), np.float32)),
-        jnp.asarray(np.asarray(world.row[k], np.int32)),
+        _put(world.next_state[k], np.int32),
+        _put(np.where(real, world.cumulative[k], 2.0), np.float32),
+        _put(world.row[k], np.int32),
         jnp.asarray(world.terminated[k]),
-        jnp.asarray(np.asarray(world.extra[k], np.float32)),
-        jnp.asarray(np.asarray(world.starts, np.int32)),
-        jnp.asarray(np.asarray(world.start_cumulative, np.float32)),
-        jnp.asarray(np.asarray(world.observation, np.int32)),
-        jnp.asarray(np.asarray(features, np.float32)),
+        _put(world.extra[k], np.float32),
+        _put(world.starts, np.int32),
+        _put(world.start_cumulative, np.float32),
+        _put(world.observation, np.int32),
+        _put(features, np.float32),
     )
 
 
@@ -132,13 +137,13 @@ def jax_machine(
     rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
     hopes = np.zeros(len(mind.ending)) if potential is None else potential
     return JaxMachine(
-        jnp.asarray(np.asarray(np.pad(mind.next_configuration, rows), np.int32)),
-        jnp.asarray(np.asarray(np.pad(mind.reward, rows), np.float32)),
-        jnp.asarray(np.asarray(np.pad(mind.function, rows), np.int32)),
-        jnp.asarray(np.asarray(mind.ending, np.int32)),
-        jnp.asarray(np.asarray(mind.counters, np.int32)),
-        jnp.asarray(np.asarray(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32)),
-        jnp.asarray(np.asarray(features, np.float32)),
-        jnp.asarray(np.asarray(memory.space.start, np.int32)),
-        jnp.asarray(np.asarray(alive if members else alive[:0], np.int32)),
+        _put(np.pad(mind.next_configuration, rows), np.int32),
+        _put(np.pad(mind.reward, rows), np.float32),
+        _put(np.pad(mind.function, rows), np.int32),
+        _put(mind.ending, np.int32),
+        _put(mind.counters, np.int32),
+        _put(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32),
+        _put(features, np.float32),
+        _put(memory.space.start, np.int32),
+        _put(alive if members else alive[:0], np.int32),
     )
