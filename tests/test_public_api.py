@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
+import importlib.metadata
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -125,6 +129,26 @@ def _objects_of_packages():
 def test_every_public_name_has_a_docstring_with_an_example_that_runs(name, value):
     examples = doctest.DocTestParser().get_examples(inspect.getdoc(value) or "")
     assert examples, f"cranium.{name} has no example"
+
+
+def _imported_at_once(path):
+    """The packages that a module imports when it is imported itself."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (name.name.partition(".")[0] for name in node.names)
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_whatever_is_imported_is_installed_with_cranium():
+    root = Path(cranium.__file__).parent
+    told = tomllib.loads((root.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    declared = {re.match(r"[\w-]+", one)[0].lower() for one in told["project"]["dependencies"]}
+    sources = importlib.metadata.packages_distributions()
+    for path in root.rglob("*.py"):
+        optional = {"jax"} if "deep" in path.parts else set()
+        for name in set(_imported_at_once(path)) - sys.stdlib_module_names - {"cranium"} - optional:
+            assert {one.lower() for one in sources[name]} & declared, f"{path}: {name}"
 
 
 def test_users_get_the_types():

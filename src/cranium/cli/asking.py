@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 import yaml
 from rich.console import Console
@@ -20,7 +19,7 @@ from cranium.assist.examples import as_examples
 from cranium.assist.plan import check_events
 from cranium.automata.documents import read_yaml
 from cranium.automata.files import check_ending, read_text
-from cranium.cli.output import say
+from cranium.cli.output import edit_text, say
 from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
 from cranium.errors import (
     CraniumError,
@@ -240,12 +239,12 @@ def _edited(
     """The plan as somebody has changed it; it is checked like a model's."""
     plain = json.loads(found.plan.model_dump_json())
     text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+    changed = edit_text(text, ".yaml")
+    if changed == text:
+        return found
     try:
-        changed = click.edit(text, extension=".yaml")
-        if changed is None:
-            return found
         data = json.dumps(yaml.safe_load(changed), default=str)
-    except (click.ClickException, yaml.YAMLError, ValueError, RecursionError) as problem:
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
         raise PlanError(f"this is not a plan in YAML: {problem}") from None
     plan = assist.parse_plan(data, found.events)
     return assist.specify_plan(found, plan, first=first, ignored=ignored)

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from cranium.errors import CraniumError, Place
+from cranium.errors import CraniumError, FileAccessError, Place
 
 __all__ = [
     "BAD_INPUT",
     "INTERRUPTED",
     "complain",
+    "edit_text",
     "errors_as_json",
     "place_as_data",
     "say",
@@ -78,3 +83,18 @@ def working(what: str) -> Iterator[None]:
     console = Console(stderr=True)
     with console.status(Text(what)):
         yield
+
+
+def edit_text(text: str, ending: str) -> str:
+    """What somebody makes of a text in an editor: ``VISUAL``, ``EDITOR``, or vi."""
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"text{ending}"
+        path.write_text(text, encoding="utf-8")
+        try:
+            subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603
+            return path.read_text(encoding="utf-8")
+        except (OSError, ValueError, subprocess.CalledProcessError) as problem:
+            raise FileAccessError(
+                f"the editor {editor!r} cannot be used: {problem}", fix="set EDITOR"
+            ) from None
