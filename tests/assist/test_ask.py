@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
 import time
@@ -13,6 +11,7 @@ import time
 import pytest
 from assist.servers import serving
 from assist.test_specify import RIGHT, WORDS, WRONG
+from terminal import Terminal
 
 import cranium
 
@@ -23,38 +22,6 @@ OFFICE = ["--events", "office", "--transcript", "recorded:office", "--replay"]
 def run(*arguments, **more):
     told = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL, **more}
     return subprocess.run([*ASK, *arguments], check=False, **told)
-
-
-class Terminal:
-    """A program in a terminal of its own."""
-
-    def __init__(self, *arguments, env=None):
-        self.master, slave = pty.openpty()
-        self.process = subprocess.Popen(
-            [*ASK, *arguments], stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True
-        )
-        os.close(slave)
-        self.text = ""
-
-    def expect(self, words, seconds=60):
-        end = time.monotonic() + seconds
-        start = len(self.text)
-        while words not in self.text[start:]:
-            assert time.monotonic() < end, self.text
-            if select.select([self.master], [], [], 0.2)[0]:
-                try:
-                    self.text += os.read(self.master, 65536).decode(errors="replace")
-                except OSError:  # it has ended
-                    break
-        assert words in self.text[start:], self.text
-
-    def type(self, line):
-        os.write(self.master, f"{line}\n".encode())
-
-    def end(self):
-        code = self.process.wait(timeout=60)
-        os.close(self.master)
-        return code
 
 
 def test_words_become_a_file_that_an_agent_learns(tmp_path):
@@ -82,7 +49,7 @@ def test_words_become_a_file_that_an_agent_learns(tmp_path):
 
 def test_a_person_accepts(tmp_path):
     task = tmp_path / "task.yaml"
-    terminal = Terminal(WORDS, *OFFICE, "-o", str(task))
+    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
     terminal.expect("[a]ccept")
     terminal.type("what?")
     terminal.expect("[a]ccept")
@@ -94,7 +61,7 @@ def test_a_person_accepts(tmp_path):
 
 def test_a_person_declines_and_nothing_is_written(tmp_path):
     task = tmp_path / "task.yaml"
-    terminal = Terminal(WORDS, *OFFICE, "-o", str(task))
+    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
     terminal.expect("[a]ccept")
     terminal.type("q")
     assert terminal.end() == 1
@@ -106,7 +73,7 @@ def test_a_person_edits_the_plan(tmp_path):
     editor.write_text("#!/bin/sh\nsed -i 's/success: 1.0/success: 7.0/' \"$1\"\n")
     editor.chmod(0o755)
     env = {**os.environ, "EDITOR": str(editor), "VISUAL": ""}
-    terminal = Terminal(WORDS, *OFFICE, "-o", str(task), env=env)
+    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task), env=env)
     terminal.expect("[a]ccept")
     terminal.type("e")
     terminal.expect("pays 7")
@@ -132,7 +99,7 @@ def test_a_counterexample_goes_back_to_the_model(tmp_path):
     events += ["--event", "person=an item is delivered to a person"]
     events += ["--event", "decoration=a decoration is broken"]
     with serving(WRONG, WRONG, RIGHT) as (script, url):
-        terminal = Terminal(WORDS, *events, "--server", url, "--model", "x", "-o", str(task))
+        terminal = Terminal("ask", WORDS, *events, "--server", url, "--model", "x", "-o", str(task))
         terminal.expect("[a]ccept")
         terminal.type("c")
         terminal.expect("judged wrongly")
