@@ -7,7 +7,7 @@ import pytest
 import cranium
 from cranium.assist import Example, PlanStep, TaskPlan, check_plan, restate
 from cranium.assist.examples import as_examples
-from cranium.assist.hearing import unheard, unpaid, unspoken
+from cranium.assist.hearing import banned, spoken, unheard, unpaid, unspoken
 from cranium.automata.cost import with_step_cost
 from cranium.errors import ConversionError, InvalidArgumentError
 
@@ -39,7 +39,7 @@ def test_what_is_right_passes():
 def test_every_event_that_is_spoken_of_is_used_or_forbidden():
     found = check_plan(plan("mail", "person"), WORDS, EVENTS)
     assert len(found.complaints) == 1
-    assert "speaks of 'decoration'" in found.complaints[0]
+    assert "'decoration' is not forbidden" in found.complaints[0]
     assert not check_plan(plan("mail", "person"), WORDS, EVENTS, ignored=["decoration"]).complaints
     more = {**EVENTS, "rain": "it starts to rain"}
     found = check_plan(plan("mail", "person", forbidden=["decoration"]), WORDS, more)
@@ -84,7 +84,7 @@ def test_forms_of_a_word_are_the_word(words, spoken):
 )
 def test_what_is_said_about_numbers_is_heeded(words, count, fine):
     steps = [PlanStep(events=["rest"], count=count)]
-    assert (unheard(TaskPlan(steps=steps), words) == []) is fine
+    assert (unheard(TaskPlan(steps=steps), words, {}) == []) is fine
 
 
 def test_names_of_one_letter_and_short_plurals_are_heard():
@@ -238,3 +238,56 @@ def test_a_price_is_refused_where_it_makes_no_sense():
     )
     with pytest.raises(ConversionError, match="reward functions"):
         with_step_cost(paying, 1)
+
+
+NEVER = {"gate": "the gate is opened", "bell": "the bell is rung", "rain": "it rains"}
+
+
+@pytest.mark.parametrize(
+    ("words", "against"),
+    [
+        ("Ring the bell. The gate must never be opened.", ["gate"]),
+        ("Ring the bell; do not open the gate.", ["gate"]),
+        ("Ring the bell without ever opening the gate.", ["gate"]),
+        ("Ring the bell, without ever opening the gate", ["gate"]),
+        ("Open the gate and never ring the bell.", ["bell"]),
+        ("Neither the bell nor the gate may be touched.", ["bell", "gate"]),
+        ("Never let it rain. Ring the bell, and open the gate.", ["rain"]),
+        ("Never open the gate before the bell is rung.", []),
+        ("Do not open the gate twice.", []),
+        ("Never open the gate until the bell rings.", []),
+        ("You need not open the gate.", []),
+    ],
+)
+def test_what_must_never_happen_is_forbidden(words, against):
+    assert list(banned(words, NEVER)) == against
+    found = check_plan(plan("bell", "gate", forbidden=["rain"]), words, NEVER).complaints
+    assert sum("is not forbidden" in one for one in found) == len(set(against) - {"rain"})
+    ignored = check_plan(plan("bell", "gate"), words, NEVER, ignored=NEVER).complaints
+    assert not any("is not forbidden" in one for one in ignored)
+
+
+def test_a_contradiction_passes_neither_way():
+    words = "Open the gate and then ring the bell. The gate must never be opened."
+    examples = as_examples({"accept": ["gate bell"]}, NEVER)
+    for one in (plan("gate", "bell"), plan("bell", forbidden=["gate"])):
+        assert check_plan(one, words, NEVER, examples).complaints
+
+
+def test_what_is_missing_is_told_with_its_place():
+    words = "Pick apples until the basket is full, and press them."
+    events = {"press": "an apple is pressed", "pick": "an apple is picked", "full": "it is full"}
+    assert spoken(words, events) == ["pick", "full", "press"]
+    (complaint,) = check_plan(plan("pick", "press"), words, events).complaints
+    assert complaint.endswith("in this order: pick, full, press")
+    (complaint,) = check_plan(plan("full", "press"), words, events).complaints
+    assert complaint.endswith("in this order: pick, full, press")
+    found = check_plan(plan("full"), words, events).complaints
+    assert [one.rpartition(": ")[2] for one in found] == ["pick, full, press"] * 2
+
+
+def test_a_number_that_was_not_heeded_is_told_with_its_step():
+    events = {"rest": "a rest is taken", "summit": "the summit is reached"}
+    for words in ("Take at most two rests, then reach the summit.", "Rest at most two times."):
+        complaint = check_plan(plan("rest", "summit"), words, events).complaints[0]
+        assert complaint.endswith("in this order: rest: at most 2, summit: 1"), words

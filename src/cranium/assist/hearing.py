@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cranium.assist.plan import EVERY_STEP, TaskPlan, spoken_rewards
 
-__all__ = ["spoken", "unheard", "unpaid", "unspoken"]
+__all__ = ["banned", "spoken", "unheard", "unpaid", "unspoken"]
 
 # What a description says about numbers
 
@@ -31,14 +31,15 @@ SAYINGS: tuple[tuple[str, str, str], ...] = (
 """What is said, the count that it asks for, and the counts that satisfy it."""
 
 
-def unheard(plan: TaskPlan, description: str) -> list[str]:
+def unheard(plan: TaskPlan, description: str, events: Mapping[str, str]) -> list[str]:
     """What a description says about how often, and no step heeds.
 
     Example:
         >>> from cranium.assist.plan import PlanStep
         >>> plan = TaskPlan(steps=[PlanStep(events=["rest"], count="2")])
-        >>> unheard(plan, "Rest at most two times.")
-        ["the description says 'at most two', but no step has the count 'at most 2'"]
+        >>> print(*unheard(plan, "Take at most two rests.", {"rest": ""}))
+        the description says 'at most two', but no step has the count 'at most 2'. The counts are,
+        in this order: rest: at most 2
     """
     found = []
     for pattern, count, fits in SAYINGS:
@@ -48,10 +49,28 @@ def unheard(plan: TaskPlan, description: str) -> list[str]:
             wanted = fits.replace("{}", str(number))
             if not any(re.fullmatch(wanted, step.count) for step in plan.steps):
                 shown = count.replace("{}", str(number))
+                counts = _counts(plan, shown, _meant(match, description, events))
                 found.append(
-                    f"the description says {match[0]!r}, but no step has the count {shown!r}"
+                    f"the description says {match[0]!r}, but no step has the count {shown!r}. "
+                    f"The counts are, in this order: {counts}"
                 )
     return found
+
+
+def _meant(number: re.Match[str], description: str, events: Mapping[str, str]) -> str:
+    """The event that a number most likely belongs to: what is spoken of next, or was before."""
+    places = _places(description[number.end() :], events)
+    if places:
+        return min(places, key=lambda name: places[name])
+    return (spoken(description[: number.start()], events) or [""])[-1]
+
+
+def _counts(plan: TaskPlan, count: str, event: str) -> str:
+    """The steps and their counts, with another count for an event."""
+    return ", ".join(
+        f"{' '.join(step.events)}: {count if event in step.events else step.count}"
+        for step in plan.steps
+    )
 
 
 WORD = rf"\b(?:{'|'.join(NUMBERS)}|an?)"
@@ -116,25 +135,31 @@ COMMON = ARTICLES | VERBS | RELATIONS | ANYTHING
 
 
 def spoken(description: str, events: Mapping[str, str]) -> list[str]:
-    """The events that a description speaks of, as far as that can be heard.
+    """The events that a description speaks of, as far as that can be heard, the first one first.
 
     An event is spoken of if its name occurs, or a word that is in its name or meaning and in no
     other event's.
 
     Example:
-        >>> spoken("Ring the bell in the rain.", {"bell": "", "rain": "", "train": ""})
+        >>> spoken("Ring the bell in the rain.", {"rain": "", "bell": "", "train": ""})
         ['bell', 'rain']
     """
+    places = _places(description, events)
+    return sorted(places, key=lambda name: places[name])
+
+
+def _places(description: str, events: Mapping[str, str]) -> dict[str, int]:
+    """Where each event is first spoken of, if it is."""
+    own = {name: set(_words(f"{_apart(name)} {meaning}")) for name, meaning in events.items()}
     said = _words(description)
-    own = {name: _words(f"{_apart(name)} {meaning}") for name, meaning in events.items()}
-    found = []
+    found = {}
     for name, words in own.items():
         others = set[str]().union(*(own[other] for other in own if other != name))
         special = [word for word in words if not any(_same(word, other) for other in others)]
-        if _is_named(name, description) or any(
-            _same(word, other) for word in special for other in said
-        ):
-            found.append(name)
+        places = [at for word, at in said.items() if any(_same(word, own) for own in special)]
+        places += _named(name, description)
+        if places:
+            found[name] = min(places)
     return found
 
 
@@ -151,21 +176,52 @@ def unspoken(plan: TaskPlan, description: str, events: Mapping[str, str]) -> lis
     return [name for name in spoken(description, events) if name not in known]
 
 
-def _is_named(name: str, description: str) -> bool:
-    """Whether the very name occurs; A is also an article, where a sentence begins."""
+NEVER = re.compile(
+    r"\b(?:never|must not|may not|do not|don't|neither|without ever)\b", re.IGNORECASE
+)
+SOMETIMES = re.compile(
+    r"\b(?:before|after|until|unless|while|when|again|twice|once|more|less|than|other|both|first)\b",
+    re.IGNORECASE,
+)
+"""Where one of these words stands beside "never", something is forbidden only at times."""
+
+
+def banned(description: str, events: Mapping[str, str]) -> dict[str, str]:
+    """The events of which a description says that they must never happen, and the words for it.
+
+    Example:
+        >>> banned("Ring the bell. Never open the gate.", {"bell": "", "gate": ""})
+        {'gate': 'Never open the gate'}
+    """
+    found: dict[str, str] = {}
+    for sentence in re.split(r"[.;!?]", description):
+        if SOMETIMES.search(sentence):
+            continue
+        for clause in re.split(r"[,:]| and | but | (?=without ever)", sentence):
+            if NEVER.search(clause):
+                found |= dict.fromkeys(spoken(clause, events), clause.strip())
+    return found
+
+
+def _named(name: str, description: str) -> list[int]:
+    """Where the very name occurs; A is also an article, where a sentence begins."""
     if name in ("a", "i", "I"):
-        return False
+        return []
     before = r"(?<=[a-z,] )" if name == "A" else r"(?<!\w)"
-    return bool(re.search(rf"{before}{re.escape(name)}(?!\w)", description))
+    return [m.start() for m in re.finditer(rf"{before}{re.escape(name)}(?!\w)", description)]
 
 
 def _apart(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1 \2", name).replace("_", " ")
 
 
-def _words(text: str) -> set[str]:
-    found = set(re.findall(r"[^\W\d_]+", text.lower()))
-    return {word for word in found - COMMON if len(word) > 2}
+def _words(text: str) -> dict[str, int]:
+    """The words that say something, and where each is first."""
+    found: dict[str, int] = {}
+    for match in re.finditer(r"[^\W\d_]+", text.lower()):
+        if len(match[0]) > 2 and match[0] not in COMMON:
+            found.setdefault(match[0], match.start())
+    return found
 
 
 ENDINGS = ("s", "es", "d", "ed", "ing", "er", "ers")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -10,7 +9,7 @@ from typing import Any
 
 import cranium.automata.check as checking
 from cranium.assist.examples import Example
-from cranium.assist.hearing import unheard, unpaid, unspoken
+from cranium.assist.hearing import banned, spoken, unheard, unpaid, unspoken
 from cranium.assist.plan import TaskPlan, language_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.cost import with_step_cost
@@ -83,17 +82,9 @@ def check_plan(
         >>> found = check_plan(plan, "Collect mail. Bring it to a person.", events)
         >>> print(*found.complaints)
         the description speaks of 'person' (it is delivered to a person), which is in no step and
-        not forbidden: it needs a step of its own, where it belongs: {"events": ["person"], "how":
-        "sequence", "count": "1"}
+        not forbidden: it needs a step of its own. The steps are, in this order: mail, person
     """
-    silent = [*plan.ignored, *ignored]
-    doubts = [
-        f"the description speaks of {one!r} ({events[one]}), which is in no step and not "
-        f"forbidden: it needs a step of its own, where it belongs: {_step_of(one)}"
-        for one in unspoken(plan, description, events)
-        if one not in silent
-    ]
-    doubts += [*unheard(plan, description), *unpaid(plan, description)]
+    doubts = _doubts(plan, description, events, {*plan.ignored, *ignored})
     try:
         language = language_of(plan)
         machine = compile_language(
@@ -115,8 +106,33 @@ def check_plan(
     return Checked(plan, language, machine, *told)
 
 
-def _step_of(event: str) -> str:
-    return json.dumps({"events": [event], "how": "sequence", "count": "1"})
+def _doubts(
+    plan: TaskPlan, description: str, events: Mapping[str, str], ignored: set[str]
+) -> list[str]:
+    """What is guessed from the words of a description."""
+    never = banned(description, events)
+    missing = [one for one in unspoken(plan, description, events) if one not in {*ignored, *never}]
+    order = _order(missing, plan, spoken(description, events))
+    found = [
+        f"the description speaks of {one!r} ({events[one]}), which is in no step and not "
+        f"forbidden: it needs a step of its own. The steps are, in this order: {order}"
+        for one in missing
+    ]
+    found += [
+        f"the description says {said!r}, but {one!r} is not forbidden"
+        for one, said in never.items()
+        if one not in {*ignored, *plan.forbidden}
+    ]
+    return [*found, *unheard(plan, description, events), *unpaid(plan, description)]
+
+
+def _order(events: Sequence[str], plan: TaskPlan, said: Sequence[str]) -> str:
+    """The events of the steps with those that are missing, as if told in the order of doing."""
+    names = list(plan.used)
+    for one in events:
+        before = [name for name in said[: said.index(one)] if name in names]
+        names.insert(names.index(before[-1]) + 1 if before else 0, one)
+    return ", ".join(names)
 
 
 def _in_words(problem: CraniumError) -> str:
