@@ -1,6 +1,6 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
-from cranium import assist, errors, languages, learners, worlds
+from cranium import assist, errors, languages, learners, replay, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     check_labelling,
@@ -74,6 +74,7 @@ __all__ = [
     "minimise",
     "parse_formula",
     "product",
+    "replay",
     "save",
     "solve",
     "train",

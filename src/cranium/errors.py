@@ -30,6 +30,7 @@
     ├── PolicyError                     a policy that was asked about something it never learned
     ├── DrawingError                    a picture that could not be made
     ├── RecordError                     a record of an experiment that is damaged, or missing
+    ├── EpisodeError                    a kept episode that is damaged, or cannot be played again
     ├── AssistError                     words that did not become a task
     │   ├── ModelError                  a language model that cannot be reached, or does not answer
     │   ├── PlanError                   an answer that is not a plan
@@ -61,6 +62,7 @@ __all__ = [
     "DrawingError",
     "DuplicateNameError",
     "EpisodeEndedError",
+    "EpisodeError",
     "FileAccessError",
     "FileFormatError",
     "FormulaSyntaxError",
@@ -340,6 +342,10 @@ class DrawingError(CraniumError, ValueError):
 
 class RecordError(CraniumError, ValueError):
     """A record of an experiment that is damaged, or missing."""
+
+
+class EpisodeError(CraniumError, ValueError):
+    """A kept episode that is damaged, or cannot be played again."""
 
 
 class AssistError(CraniumError):

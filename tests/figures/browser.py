@@ -68,12 +68,12 @@ def chromium() -> str:
     pytest.skip("NOT TESTED: no Chromium here, and none could be installed (apt install chromium)")
 
 
-def look(browser: str, page: Path, width: int) -> dict:
-    """Open a page at a width, and say what is there."""
+def look(browser: str, page: Path, width: int, script: str = LOOK) -> dict:
+    """Open a page at a width, and say what is there, or what a script has seen."""
     with tempfile.TemporaryDirectory() as folder:
         # A frame, because a headless window cannot be as narrow as a phone.
         inner = Path(folder) / "page.html"
-        inner.write_text(page.read_text().replace("</body>", LOOK + "</body>"))
+        inner.write_text(page.read_text().replace("</body>", script + "</body>"))
         outer = Path(folder) / "outer.html"
         outer.write_text(
             f"<iframe id=f src=page.html style='width:{width}px;height:900px;border:0'></iframe>"

@@ -14,13 +14,22 @@ import gymnasium as gym
 
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata import library
-from cranium.errors import UnknownNameError
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld
 
-__all__ = ["CATALOGUE", "WorldEntry", "find_world", "make_product", "make_world", "register"]
+__all__ = [
+    "CATALOGUE",
+    "WorldEntry",
+    "find_world",
+    "make_env",
+    "make_product",
+    "make_world",
+    "register",
+]
 
 NAMESPACE = "cranium"
 LETTERS = {name: f"the letter {name} is read" for name in "ABCDE"}
@@ -163,6 +172,36 @@ def make_product(
         horizon=entry.horizon if horizon is None else horizon,
         **(product or {}),
     )
+
+
+def make_env(
+    world: str,
+    automaton: CountingRewardAutomaton,
+    options: Mapping[str, Any] | None = None,
+    *,
+    horizon: int | None = None,
+) -> AutomatonAugmentedMDP:
+    """A world with any task.
+
+    Args:
+        world: The name of the world.
+        automaton: The task.
+        options: Arguments of the world.
+        horizon: After how many steps an episode is cut off; by default the world's.
+
+    Example:
+        >>> make_env("Office", library.load("office"), {"mail": 2}).horizon
+        1000
+    """
+    entry = find_world(world)
+    try:
+        made = make_world(world, **(options or {}))
+    except TypeError as problem:
+        raise InvalidArgumentError(
+            f"the world {world} cannot be made with {shorten(dict(options or {}))}: {problem}",
+            fix="see the arguments of the world in the reference",
+        ) from None
+    return AutomatonAugmentedMDP(made, automaton, horizon=horizon or entry.horizon)
 
 
 def find_world(name: str) -> WorldEntry:

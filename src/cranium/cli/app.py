@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from cranium import __version__
-from cranium.cli import asking, experiments, learning, machines, tasks, worlds
+from cranium.cli import asking, experiments, learning, machines, playing, tasks, worlds
 from cranium.cli.output import BAD_INPUT, INTERRUPTED, complain
 from cranium.errors import CraniumError
 
@@ -70,6 +70,7 @@ tasks.register(app)
 machines.register(app)
 worlds.register(app)
 learning.register(app)
+playing.register(app)
 experiments.register(app)
 asking.register(app)
 

@@ -29,6 +29,7 @@ from cranium.cli.sources import (
 from cranium.errors import InvalidArgumentError, PolicyError, check_count
 from cranium.learners import LEARNERS, Evaluation, TrainingResult
 from cranium.learners.choice import choose_config
+from cranium.replay.files import as_options, save_episode
 
 __all__ = ["register"]
 
@@ -272,11 +273,17 @@ def evaluate(
         Literal["error", "random", "nearest"],
         typer.Option("--unknown", help="What to do beyond what was learned."),
     ] = "error",
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", metavar="FILE", help="Keep an episode (.json): cranium replay."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the episode that is kept.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Evaluate an agent in the world that it was trained in, or with other options of it.
 
     Exit code 1 if it does not solve every instance. For example: cranium evaluate agent.npz
+    To see what it does: cranium evaluate agent.npz --record e.json, and cranium replay e.json
     """
     with errors_as_json(as_json):
         policy = cranium.Policy.load(agent).with_unknown(unknown)
@@ -286,10 +293,13 @@ def evaluate(
                 f"{agent} does not say in which world it was trained",
                 fix="evaluate it in Python: cranium.evaluate(env, cranium.Policy.load(…))",
             )
-        known = {k: tuple(v) if isinstance(v, list) else v for k, v in recipe["options"].items()}
-        env = make_env(recipe["world"], policy.automaton, {**known, **parse_options(options)})
+        settings = {**as_options(recipe["options"]), **parse_options(options)}
+        env = make_env(recipe["world"], policy.automaton, settings)
         with working("evaluating"):
             evaluation = cranium.evaluate(env, policy)
+            if record is not None:
+                where = {"world": recipe["world"], "settings": settings}
+                save_episode(cranium.replay.record(env, policy, seed=seed, **where), record)
         if as_json:
             typer.echo(json.dumps(_evaluation_data(evaluation), indent=2))
         else:
@@ -297,6 +307,8 @@ def evaluate(
             told = [policy.about.get(key, "?") for key in ("learner", "seed", "samples")]
             say(f"agent     {told[0]}, seed {told[1]}, {told[2]} samples")
             _report_evaluation(evaluation)
+            if record is not None:
+                say(f"wrote {record}")
     if not evaluation.solved:
         raise typer.Exit(NOT_SOLVED)
 

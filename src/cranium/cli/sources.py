@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import cranium
-from cranium.aamdp.catalogue import find_world, make_world
+from cranium.aamdp.catalogue import find_world, make_env
 from cranium.automata import library
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import say
@@ -124,21 +124,6 @@ def task_of(world: str, task: str | None, language: str | None) -> cranium.Count
     if ":" in str(task) or "." in str(task) or "/" in str(task):
         return load_machine(str(task))
     raise UnknownNameError.of(f"task in the world {world}", task, ready)
-
-
-def make_env(
-    world: str, automaton: cranium.CountingRewardAutomaton, options: Mapping[str, Any]
-) -> cranium.AutomatonAugmentedMDP:
-    """The product of a world of the catalogue and a task."""
-    entry = find_world(world)
-    try:
-        made = make_world(world, **options)
-    except TypeError as problem:
-        raise InvalidArgumentError(
-            f"the world {world} cannot be made with {shorten(dict(options))}: {problem}",
-            fix="see the arguments of the world in the reference",
-        ) from None
-    return cranium.product(made, automaton, horizon=entry.horizon)
 
 
 def parse_options(given: list[str] | None) -> dict[str, Any]:

@@ -21,8 +21,6 @@ __all__ = ["NetworksConfig", "one_number"]
 BATCH = 32
 STATES = 2
 """|U|: the states of the delivery machine in which it goes on."""
-CLIP = 10
-"""Up to which value counters are told apart with letters: all that occur."""
 IMAGINED = 4
 """How many configurations are imagined for each experience with letters."""
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -146,7 +144,7 @@ class NetworksConfig(ExperimentConfig):
         """One machine for all N; without counters one for each."""
         learner, own = METHODS[method]
         many = method == "DQN, same batch"
-        settings = {**own, "batch": BATCH * (IMAGINED if many else 1), "clip": CLIP}
+        settings = {**own, "batch": BATCH * (IMAGINED if many else 1)}
         if learner != "dqn" and not own:
             settings["imagined"] = IMAGINED
         trial = TrainingTrial(

@@ -47,6 +47,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         state: The state that it is in.
         events: The events of the last step.
         vocabulary: All events that can happen.
+        action_names: What the actions are called; None if they are only numbers.
 
     Example:
         A coin that is tossed:
@@ -70,6 +71,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
     vocabulary: tuple[str, ...]
+    action_names: tuple[str, ...] | None = None
     state: Any
     events: Events
 

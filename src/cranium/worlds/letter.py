@@ -88,6 +88,8 @@ class LetterEnv(FiniteWorld):
         (frozenset(), ['A', 'B', 'C', 'D'])
     """
 
+    action_names = tuple(MOVES)
+
     def __init__(
         self,
         letters: Sequence[LetterSpec] | None = None,

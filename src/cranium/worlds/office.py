@@ -77,6 +77,8 @@ class OfficeWorld(FiniteWorld):
         ('A', 'decoration', 'B', 'coffee', 'person', 'mail', 'D', 'C', 'empty')
     """
 
+    action_names = tuple(MOVES)
+
     def __init__(
         self,
         mail: int | tuple[int, int] | None = (1, 5),

@@ -97,6 +97,7 @@ class PointWorld(gym.Env[Floats, Any]):
         limited: Which regions run out, int32 ``[L]``.
         scale: What their numbers are divided by in an observation, float32 ``[L]``.
         moves: The discrete actions as continuous ones, float32 ``[4, 2]``.
+        action_names: What they are called.
         start: float32 ``[2]``, or None for a uniform one.
 
     Example:
@@ -110,6 +111,7 @@ class PointWorld(gym.Env[Floats, Any]):
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012
+    action_names = tuple(MOVES)
 
     def __init__(
         self,

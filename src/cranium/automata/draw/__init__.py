@@ -18,7 +18,7 @@ from cranium.automata.draw.picture import render
 from cranium.automata.draw.text import to_dot, to_mermaid
 from cranium.automata.draw.tikz import to_tikz
 from cranium.automata.files import write_bytes, write_text
-from cranium.errors import DrawingError, shorten
+from cranium.errors import DrawingError, UnknownNameError, shorten
 
 __all__ = ["draw", "to_dot", "to_mermaid", "to_png", "to_svg", "to_tikz"]
 
@@ -67,39 +67,53 @@ def draw(
         )
 
 
-def to_svg(machine: CountingRewardAutomaton, *, engine: str = "matplotlib") -> str:
+def to_svg(
+    machine: CountingRewardAutomaton, *, engine: str = "matplotlib", mark: str | None = None
+) -> str:
     """A machine as an SVG picture.
 
     Args:
         machine: The automaton or reward machine.
         engine: As for :func:`draw`.
+        mark: A state that is marked: where the machine is, say.
 
     Example:
         >>> import cranium
         >>> "</svg>" in to_svg(cranium.library.load("anbcn"))
         True
     """
-    return _picture(machine, "svg", engine).decode()
+    return _picture(machine, "svg", engine, mark).decode()
 
 
-def to_png(machine: CountingRewardAutomaton, *, engine: str = "matplotlib") -> bytes:
+def to_png(
+    machine: CountingRewardAutomaton, *, engine: str = "matplotlib", mark: str | None = None
+) -> bytes:
     r"""A machine as a PNG picture.
 
     Args:
         machine: The automaton or reward machine.
         engine: As for :func:`draw`.
+        mark: A state that is marked: where the machine is, say.
 
     Example:
         >>> import cranium
         >>> to_png(cranium.library.load("anbcn"))[:4]
         b'\x89PNG'
     """
-    return _picture(machine, "png", engine)
+    return _picture(machine, "png", engine, mark)
 
 
-def _picture(machine: CountingRewardAutomaton, form: str, engine: str) -> bytes:
+def _picture(
+    machine: CountingRewardAutomaton, form: str, engine: str, mark: str | None = None
+) -> bytes:
     _check_engine(engine)
-    return render_with_dot(machine, form) if engine == "graphviz" else render(machine, form)
+    if mark is not None and mark not in (*machine.states, *machine.terminal):
+        raise UnknownNameError.of("state", mark, [*machine.states, *machine.terminal])
+    if engine == "matplotlib":
+        return render(machine, form, mark)
+    if mark is not None:
+        raise DrawingError("Graphviz marks no state", fix="leave engine out, or mark")
+    return render_with_dot(machine, form)
 
 
 def _check_engine(engine: str) -> None:

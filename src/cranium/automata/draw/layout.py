@@ -60,6 +60,7 @@ class Text:
 class Outline:
     """A state's outline and its centre."""
 
+    state: str
     shape: Shape
     x: float
     y: float
@@ -305,7 +306,7 @@ class _Draft:
         for number, spot in enumerate(self.plan.spots):
             x, y = put(*self.router.centre(number))
             shape = self.shapes[number]
-            found.append(Outline(shape, x, y, spot.terminal, spot.accepting))
+            found.append(Outline(spot.state, shape, x, y, spot.terminal, spot.accepting))
         return tuple(found)
 
     def _name(self, outline: Outline) -> Text:

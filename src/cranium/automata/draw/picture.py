@@ -21,6 +21,8 @@ PAPER = "white"
 PAYING = "#0b5394"
 """The colour of texts whose transition has a reward that is not zero."""
 FAINT = "#555555"
+MARKED = "#ffd966"
+"""The colour of the state that is marked."""
 LINE_WIDTH = 0.9
 HEAD = 9.0
 DPI = 200
@@ -67,12 +69,13 @@ class Box(NamedTuple):
         return not beside and self.y0 < other.y1 and other.y0 < self.y1
 
 
-def render(machine: CountingRewardAutomaton, form: str) -> bytes:
+def render(machine: CountingRewardAutomaton, form: str, mark: str | None = None) -> bytes:
     """A picture as a file's content; the same machine always gives the same bytes.
 
     Args:
         machine: The automaton.
         form: ``"svg"``, ``"png"`` or ``"pdf"``.
+        mark: The state that is marked, if one is.
 
     Example:
         >>> import cranium
@@ -83,7 +86,7 @@ def render(machine: CountingRewardAutomaton, form: str) -> bytes:
 
     stream = io.BytesIO()
     with mpl.rc_context(_SETTINGS):
-        picture = figure(lay_out(machine))
+        picture = figure(lay_out(machine), mark)
         metadata = dict(_METADATA[form])
         if machine.name and form == "svg":
             metadata["Title"] = machine.name
@@ -120,7 +123,7 @@ def boxes(machine: CountingRewardAutomaton) -> list[Box]:
     return found
 
 
-def figure(layout: Layout) -> Figure:
+def figure(layout: Layout, mark: str | None = None) -> Figure:
     """The picture of a layout; one unit of its axes is one point, and y runs downwards.
 
     Example:
@@ -138,7 +141,7 @@ def figure(layout: Layout) -> Figure:
     for curve in layout.curves:
         axes.add_artist(_arrow(curve))
     for outline, name in zip(layout.outlines, layout.names, strict=True):
-        for artist in _state(outline):
+        for artist in _state(outline, marked=outline.state == mark):
             axes.add_artist(artist)
         _write(axes, name, "name" if outline.terminal else "")
     for label in layout.labels:
@@ -184,21 +187,21 @@ def _arrow(points: tuple[tuple[float, float], ...]) -> Artist:
     )
 
 
-def _state(outline: Outline) -> list[Artist]:
+def _state(outline: Outline, *, marked: bool) -> list[Artist]:
     from matplotlib.patches import Circle, PathPatch
 
     shape, x, y = outline.shape, outline.x, outline.y
     label = "state " + " ".join(line.text for line in shape.name.lines)
-    style = {"linewidth": LINE_WIDTH, "edgecolor": INK}
+    style = {"linewidth": LINE_WIDTH * (2.5 if marked else 1), "edgecolor": INK}
     if outline.terminal:
-        dot = Circle((x, y), END_RADIUS, facecolor=INK, **style)
+        dot = Circle((x, y), END_RADIUS, facecolor=MARKED if marked else INK, **style)
         if not outline.accepting:
             dot.set_label(label)
             return [dot]
         ring = Circle((x, y), shape.width / 2, facecolor=PAPER, **style)
         ring.set_label(label)
         return [ring, dot]
-    pill = PathPatch(_rounded(x, y, shape), facecolor=PAPER, **style)
+    pill = PathPatch(_rounded(x, y, shape), facecolor=MARKED if marked else PAPER, **style)
     pill.set_label(label)
     return [pill]
 

@@ -1,0 +1,91 @@
+"""Episodes as films: GIF by Pillow, MP4 by the ffmpeg of the extra ``video``."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.automata.files import write_bytes
+from cranium.errors import EpisodeError, InvalidArgumentError, MissingExtraError, shorten
+from cranium.replay.episode import Episode
+from cranium.replay.frames import frames
+
+__all__ = ["write_film"]
+
+SPEED = 4.0
+LAST = 2.0
+"""How many seconds the end is shown."""
+Frames = list[NDArray[np.uint8]]
+
+
+def write_film(episode: Episode, path: str | os.PathLike[str], *, speed: float = SPEED) -> None:
+    """Write an episode as a film, all or nothing.
+
+    Args:
+        episode: An episode with pictures.
+        path: A file that ends in ``.gif``, or in ``.mp4`` (extra ``video``).
+        speed: How many steps are shown in a second.
+
+    Example:
+        >>> import gymnasium, tempfile
+        >>> from cranium.replay import record
+        >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
+        >>> episode = record(env, lambda ground, state, rng: 0, most=2, pictures=True)
+        >>> path = Path(tempfile.mkdtemp()) / "film.gif"
+        >>> write_film(episode, path)
+        >>> path.read_bytes()[:3]
+        b'GIF'
+    """
+    found = Path(path)
+    makers: dict[str, Callable[[Frames, float], bytes]] = {".gif": _gif, ".mp4": _mp4}
+    if found.suffix.lower() not in makers:
+        raise EpisodeError(f"a film ends in .gif or .mp4, not {shorten(found.suffix)}")
+    check_speed(speed)
+    write_bytes(found, makers[found.suffix.lower()](list(frames(episode)), speed))
+
+
+def check_speed(speed: float) -> None:
+    """Refuse a number of steps a second that nobody could watch."""
+    if not 0.1 <= speed <= 50:
+        raise InvalidArgumentError(f"a speed is from 0.1 to 50 steps a second, not {speed:g}")
+
+
+def _gif(pictures: Frames, speed: float) -> bytes:
+    from PIL import Image
+
+    images = [Image.fromarray(picture).quantize(64) for picture in pictures]
+    stream = io.BytesIO()
+    each = round(1000 / speed)
+    durations = [each] * (len(images) - 1) + [max(each, round(1000 * LAST))]
+    told = {"save_all": True, "append_images": images[1:], "loop": 0, "disposal": 1}
+    images[0].save(stream, format="GIF", duration=durations, **told)
+    return stream.getvalue()
+
+
+def _mp4(pictures: Frames, speed: float) -> bytes:
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise MissingExtraError(
+            "an .mp4 file needs ffmpeg", fix="pip install 'cranium[video]', or write a .gif"
+        ) from None
+    height, width, _ = pictures[0].shape
+    shown = [*pictures, *pictures[-1:] * round(LAST * speed)]
+    told = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {speed:g} -i -"
+    # Browsers and phones play this kind; the pictures' sides are even already.
+    wanted = "-c:v libx264 -pix_fmt yuv420p -movflags +faststart -loglevel error -y"
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "film.mp4"
+        command = [imageio_ffmpeg.get_ffmpeg_exe(), *told.split(), *wanted.split(), str(path)]
+        content = b"".join(picture.tobytes() for picture in shown)
+        done = subprocess.run(command, input=content, capture_output=True, check=False)  # noqa: S603
+        if done.returncode:
+            raise EpisodeError(f"ffmpeg could not write the film: {done.stderr.decode()[-300:]}")
+        return path.read_bytes()
