@@ -19,9 +19,11 @@ def test_most_tasks_are_right_and_none_is_wrong(capsys):
     path = assist.fetch(assist.find_offer(MODEL), say=say)
     with assist.LocalServer(path) as server:
         found = measure(assist.OpenAIModel(MODEL, base_url=server.base_url), say=say)
-    for way, can, cannot in summary(found):
-        say(f"{way}: {can}; impossible: {cannot}")
+    for new in (False, True):
+        for way, can, cannot in summary(found, new):
+            say(f"{'new ones, ' if new else ''}{way}: {can}; impossible: {cannot}")
     can, cannot = next((can, cannot) for way, can, cannot in summary(found) if way == "verified")
+    # Another processor's arithmetic may change an answer or two; the recorded ones make 0.85.
     assert can["right"] >= 0.8 * sum(can.values())
     assert "wrong" not in can
     assert "wrong" not in cannot

@@ -21,9 +21,9 @@ def found():
 def test_with_verification_most_are_right_and_none_is_wrong(found):
     told = {way: (can, cannot) for way, can, cannot in summary(found)}
     can, cannot = told["verified"]
-    assert can["right"] >= 0.8 * sum(can.values())
+    assert can["right"] >= 0.85 * sum(can.values())
     assert "wrong" not in can
-    assert cannot == {"right": 3}, "what nobody can do is refused"
+    assert cannot == {"right": 5}, "what nobody can do is refused"
     once, _ = told["one call"]
     assert once["wrong"] > 0, "without verification wrong machines are handed out"
     assert once["right"] < can["right"]
@@ -31,6 +31,13 @@ def test_with_verification_most_are_right_and_none_is_wrong(found):
     assert written.get("right", 0) < once["right"], (
         "automata that the model writes itself are worse"
     )
+
+
+def test_tasks_on_which_nothing_was_tuned_are_right_or_refused(found):
+    told = {way: can for way, can, _ in summary(found, new=True)}
+    assert set(told["verified"]) == {"right", "refused"}
+    assert told["verified"]["right"] >= 0.7 * sum(told["verified"].values())
+    assert told["one call"]["wrong"] >= 2
 
 
 def test_there_are_tasks_of_every_kind():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import pickle
 import warnings
 
@@ -83,6 +85,50 @@ def test_it_can_be_pickled_in_the_middle_of_an_episode(name):
     copy = pickle.loads(pickle.dumps(env))
     for action in others:
         assert same(env.step(action)[0], copy.step(action)[0])
+
+
+@EVERY
+def test_reset_options_make_the_instances_and_unknown_ones_are_refused(name):
+    env = gym.make(name)
+    for options in env.unwrapped.instances().values():
+        first, _ = env.reset(seed=1, options=dict(options))
+        assert env.observation_space.contains(first)
+        again, _ = env.reset(seed=1, options=dict(options))
+        assert same(first, again)
+    with pytest.raises(cranium.CraniumError, match="no such option for reset: 'gold'"):
+        env.reset(options={"gold": 3})
+
+
+@EVERY
+def test_processes_of_their_own_do_the_same(name):
+    multiprocessing.set_forkserver_preload(["cranium"])  # else every process imports it anew
+    made = [functools.partial(gym.make, name)] * 2
+    many = gym.vector.AsyncVectorEnv(made, context="forkserver")
+    try:
+        single = [gym.make(name) for _ in made]
+        observation, _ = many.reset(seed=[3, 4])
+        alone = [env.reset(seed=3 + i)[0] for i, env in enumerate(single)]
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            for i, seen in enumerate(alone):
+                assert same(part(observation, i), seen)
+            actions = draw(single[0], rng, 2)
+            observation, rewards, terminated, truncated, _ = many.step(actions)
+            steps = [env.step(action) for env, action in zip(single, actions, strict=True)]
+            alone = [step[0] for step in steps]
+            assert [step[1] for step in steps] == list(rewards)
+            if terminated.any() or truncated.any():
+                assert [step[2] for step in steps] == list(terminated)
+                break
+    finally:
+        many.close()
+
+
+def part(observation, i):
+    """What one of several environments has seen."""
+    if isinstance(observation, dict):
+        return {key: part(value, i) for key, value in observation.items()}
+    return observation[i]
 
 
 @pytest.mark.parametrize(
