@@ -1,0 +1,17 @@
+"""A step of an episode, for the page "Playing and watching"."""
+
+import sys
+
+import gymnasium
+from PIL import Image
+
+import cranium
+from cranium.replay import record
+from cranium.replay.frames import frames
+
+env = gymnasium.make("cranium/Office-mail-and-coffee-v0", mail=2)
+policy = cranium.train(env, "planner", steps=5000, until="solved").policy
+episode = record(env, policy, world="Office", pictures=True)
+states = [moment.configuration for moment in episode.moments]
+step = states.index(("make coffee", (1, 2)))
+Image.fromarray(list(frames(episode))[step]).quantize(32).save(sys.argv[1], optimize=True)
