@@ -191,7 +191,7 @@ def test_guesses_are_only_told_if_that_is_asked_for():
     partial = answer(step("mail"), step("person"), forbidden=())
     with serving(partial) as (_, url):
         found = specify(url, lenient=True)
-    assert "speaks of 'decoration'" in found.verdict.remarks[0]
+    assert "'decoration' is not forbidden" in found.verdict.remarks[0]
     with serving(partial) as (_, url), pytest.raises(DisagreementError):
         specify(url, attempts=1)
 

@@ -160,10 +160,9 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         after, own, terminated, truncated, info = self.env.step(action)
         events = label(self._observation, action, after)
         try:
-            node, reward, function, ended, told = self._node.moves[events]
+            self._node, part, reward, function, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
-            node, reward, function, ended, told = self._find_move(events)
-        self._node = node
+            self._node, part, reward, function, ended, told = self._find_move(events)
         if self._careful:
             if function is not None:
                 reward = float(function(self._observation, action, after))
@@ -179,7 +178,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
                 truncated = True
             if terminated:
                 info["ground_terminated"] = ended = True
-        return show(after, node.part), reward, ended, truncated, info
+        return show(after, part), reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once
 
@@ -209,7 +208,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         over = after == OVERFLOW
         ends = over or self.automaton.is_terminal(after)
         success = not over and self.automaton.is_accepting(after)
-        return self._node_of(after), reward, function, ends, _told(label, after, success=success)
+        node, told = self._node_of(after), _told(label, after, success=success)
+        return node, node.part, reward, function, ends, told
 
     def __getstate__(self) -> dict[str, Any]:
         # What was worked out is left behind: a long chain of it would be too deep to pickle.
@@ -263,8 +263,9 @@ class _Node:
         self.moves: dict[Any, _Move] = {}
 
 
-_Move = tuple[_Node, float, RewardFunction | None, bool, dict[str, Any]]
-"""The next configuration, the reward or the function that gives it, whether it ends, the info."""
+_Move = tuple[_Node, Any, float, RewardFunction | None, bool, dict[str, Any]]
+"""The next configuration and how it is shown, the reward or the function that gives it, whether it
+ends, and the info."""
 
 
 def _told(label: frozenset[str], configuration: Configuration, *, success: bool) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from cranium.errors import CraniumError, PlanError
 
 __all__ = ["PaperAnswer", "ask_as_the_paper"]
 
-MAX_TOKENS = 500
+MAX_TOKENS = 1500
+"""Small models write much before they come to the point, and an answer that is cut off is none."""
 
 
 @dataclass(frozen=True)
