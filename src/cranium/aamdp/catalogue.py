@@ -15,6 +15,7 @@ import gymnasium as gym
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata import library
 from cranium.errors import UnknownNameError
+from cranium.worlds.craft import CraftWorld
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
@@ -34,6 +35,19 @@ OFFICE = {
     "office": "an item is delivered to the office",
     "decoration": "a decoration is broken",
 }
+CRAFT = {
+    "wood": "a piece of wood is gathered",
+    "no_wood": "there is no wood left",
+    "grass": "a bundle of grass is gathered",
+    "no_grass": "there is no grass left",
+    "iron": "a piece of iron is gathered",
+    "toolshed": "the toolshed is used",
+    "workbench": "the workbench is used",
+    "factory": "the factory is used",
+    "gold": "the gold is reached",
+    "gem": "the gem is reached",
+}
+ITEMS = ["plank", "stick", "cloth", "rope", "bridge", "bed", "axe", "shears", "gold", "gem"]
 
 
 @dataclass(frozen=True)
@@ -109,6 +123,23 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         },
         {"layout": "toro-icarte", "mail": None},
         OFFICE,
+    ),
+    WorldEntry(
+        "Craft",
+        CraftWorld,
+        "the crafting world of the reward-machine literature",
+        1000,
+        {item: f"craft-{item}" for item in ITEMS},
+        meanings=CRAFT,
+    ),
+    WorldEntry(
+        "CraftCount",
+        CraftWorld,
+        "the same on a small map, with wood and grass that run out",
+        200,
+        {"planks": "craft-planks", "planks-and-cloths": "craft-planks-and-cloths"},
+        {"layout": "small", "wood": (1, 3), "grass": (1, 2)},
+        CRAFT,
     ),
     WorldEntry(
         "Point",
