@@ -135,7 +135,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
     WorldEntry(
         "CraftCount",
         CraftWorld,
-        "the same on a small map, with wood and grass that run out",
+        "the crafting world on a small map, with wood and grass that run out",
         200,
         {"planks": "craft-planks", "planks-and-cloths": "craft-planks-and-cloths"},
         {"layout": "small", "wood": (1, 3), "grass": (1, 2)},
