@@ -142,7 +142,7 @@ def test_the_longest_of_the_usual_tasks_is_learned(learner):
 
 
 def planks(word):
-    """Whether a word is wood^N no_wood toolshed^N workbench, but for more no_wood after the first."""
+    """Whether a word is wood^N no_wood toolshed^N workbench; later on, no_wood may happen again."""
     if "no_wood" not in word[:-1]:
         return False
     gathered, rest = word[: word.index("no_wood")], word[word.index("no_wood") + 1 :]
