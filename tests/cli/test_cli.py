@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import cranium
+from cranium.aamdp import CATALOGUE
 from cranium.cli import app
 
 GOOD, NOT_GOOD, BAD = 0, 1, 2
@@ -413,7 +414,7 @@ def test_worlds_lists_events_tasks_and_ids_and_shows_the_map(run, tmp_path):
     assert "# . A . . . * . . . * . . . B . #" in office
     assert "Letter" not in office
     data = json.loads(run("worlds", "--json"))
-    assert [world["name"] for world in data] == ["Letter", "Office", "ToroOffice", "Point"]
+    assert [world["name"] for world in data] == [entry.name for entry in CATALOGUE]
     assert data[1]["tasks"]["mail-delivery"] == "cranium/Office-mail-delivery-v0"
     assert run("worlds", "Office", "--draw", "map.png").endswith("wrote map.png\n")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")

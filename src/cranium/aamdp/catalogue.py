@@ -16,6 +16,7 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata import library
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
+from cranium.worlds.craft import CraftWorld
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
@@ -43,6 +44,19 @@ OFFICE = {
     "office": "an item is delivered to the office",
     "decoration": "a decoration is broken",
 }
+CRAFT = {
+    "wood": "a piece of wood is gathered",
+    "no_wood": "there is no wood left",
+    "grass": "a bundle of grass is gathered",
+    "no_grass": "there is no grass left",
+    "iron": "a piece of iron is gathered",
+    "toolshed": "the toolshed is used",
+    "workbench": "the workbench is used",
+    "factory": "the factory is used",
+    "gold": "the gold is reached",
+    "gem": "the gem is reached",
+}
+ITEMS = ["plank", "stick", "cloth", "rope", "bridge", "bed", "axe", "shears", "gold", "gem"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +132,23 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         },
         {"layout": "toro-icarte", "mail": None},
         OFFICE,
+    ),
+    WorldEntry(
+        "Craft",
+        CraftWorld,
+        "the crafting world of the reward-machine literature",
+        1000,
+        {item: f"craft-{item}" for item in ITEMS},
+        meanings=CRAFT,
+    ),
+    WorldEntry(
+        "CraftCount",
+        CraftWorld,
+        "the crafting world on a small map, with wood and grass that run out",
+        200,
+        {"planks": "craft-planks", "planks-and-cloths": "craft-planks-and-cloths"},
+        {"layout": "small", "wood": (1, 3), "grass": (1, 2)},
+        CRAFT,
     ),
     WorldEntry(
         "Point",

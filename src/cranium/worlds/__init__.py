@@ -1,5 +1,6 @@
 """The worlds: Gymnasium environments with named events, and any finite one as arrays."""
 
+from cranium.worlds.craft import CraftWorld
 from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld, Outcome
 from cranium.worlds.grid import Grid
@@ -9,6 +10,7 @@ from cranium.worlds.point import PointWorld, Region
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = [
+    "CraftWorld",
     "FiniteWorld",
     "Grid",
     "LetterEnv",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cranium.errors import InvalidArgumentError, LabelError, check_count, shorten
 from cranium.worlds.observations import kept
 
-__all__ = ["FiniteWorld", "Outcome", "as_events", "check_options", "check_span"]
+__all__ = ["FiniteWorld", "Outcome", "as_events", "check_options", "check_span", "supply"]
 
 State = Hashable
 Events = frozenset[str]
@@ -204,6 +204,39 @@ def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
     low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
     check_count(what, low)
     return low, check_count(most, high, least=low)
+
+
+def supply(
+    name: str, span: tuple[int, int] | None, options: Mapping[str, Any], things: str
+) -> Sequence[int]:
+    """How much of something an episode may begin with.
+
+    Args:
+        name: What it is called in the options of ``reset``.
+        span: The least and the greatest number of the world; None if it never runs out.
+        options: Those of ``reset``, which may fix the number.
+        things: What is counted, for messages.
+
+    Example:
+        >>> list(supply("mail", (1, 3), {}, "items of mail"))
+        [1, 2, 3]
+        >>> list(supply("mail", (1, 3), {"mail": 2}, "items of mail"))
+        [2]
+    """
+    if span is None:
+        if name in options:
+            raise InvalidArgumentError(
+                f"the {name} of this world never runs out",
+                fix=f"make the world with {name}={shorten(options[name])}",
+            )
+        return (0,)
+    low, high = check_span(options.get(name, span), f"the {name}", f"the most {name}")
+    if high > span[1]:
+        raise InvalidArgumentError(
+            f"there are at most {span[1]} {things}, not {high}",
+            fix=f"make the world with {name}=({span[0]}, {high})",
+        )
+    return range(low, high + 1)
 
 
 def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOVES", "Cell", "Grid"]
+from cranium.errors import InvalidArgumentError, shorten
+
+__all__ = ["MOVES", "Cell", "Grid", "read_map", "starting_cells"]
 
 Cell = tuple[int, int]
 """A row and a column, counted from the top left."""
@@ -74,6 +77,23 @@ class Grid:
         every = ((row, column) for row in range(self.rows) for column in range(self.columns))
         return [cell for cell in every if cell not in self.walls]
 
+    def reach(self, start: Cell, avoid: Container[Cell] = ()) -> set[Cell]:
+        """The cells that can be reached from a cell without entering those to avoid.
+
+        Example:
+            >>> sorted(Grid(1, 4).reach((0, 0), avoid={(0, 2)}))
+            [(0, 0), (0, 1)]
+        """
+        reached, ahead = {start}, [start]
+        while ahead:
+            cell = ahead.pop()
+            for action in range(len(_STEPS)):
+                after = self.move(cell, action)
+                if after not in reached and after not in avoid:
+                    reached.add(after)
+                    ahead.append(after)
+        return reached
+
     def as_text(self, marks: Mapping[Cell, str], agent: Cell | None) -> str:
         """The grid with one character for each cell, and walls between cells as lines."""
         lines = []
@@ -129,3 +149,46 @@ class Grid:
 
 def _sorted_marks(marks: Mapping[Cell, str]) -> Iterable[str]:
     return sorted(set(marks.values()))
+
+
+def read_map(text: str, names: Mapping[str, str]) -> tuple[Grid, Cell, dict[Cell, str]]:
+    r"""A map that is drawn with characters: the grid, the start, and what is on which cell.
+
+    Args:
+        text: ``#`` is a wall, ``@`` the start, a blank or a dot an empty cell.
+        names: What every other character means.
+
+    Example:
+        >>> read_map("@.#\n..m", {"m": "mail"})[1:]
+        ((0, 0), {(1, 2): 'mail'})
+    """
+    lines = text.splitlines()
+    signs = {(r, c): sign for r, line in enumerate(lines) for c, sign in enumerate(line)}
+    walls = frozenset(cell for cell, sign in signs.items() if sign == "#")
+    start = next(cell for cell, sign in signs.items() if sign == "@")
+    at = {cell: names[sign] for cell, sign in signs.items() if sign not in "#@. "}
+    return Grid(len(lines), len(lines[0]), walls), start, at
+
+
+def starting_cells(grid: Grid, at: Container[Cell], start: Any) -> tuple[Cell, ...]:
+    """The cells where an episode may begin: nothing happens there.
+
+    Args:
+        grid: The grid.
+        at: The cells where something happens.
+        start: A cell, or ``"anywhere"``.
+
+    Example:
+        >>> starting_cells(Grid(1, 3), {(0, 1): "mail"}, "anywhere")
+        ((0, 0), (0, 2))
+    """
+    plain = tuple(cell for cell in grid.cells if cell not in at)
+    if isinstance(start, str) and start == "anywhere":
+        return plain
+    cell = tuple(start) if isinstance(start, tuple | list) else start
+    if cell not in plain:
+        raise InvalidArgumentError(
+            f"an episode begins on a cell on which nothing happens, not on {shorten(start)}",
+            fix=f"such as {plain[0]}, or anywhere",
+        )
+    return (cell,)

@@ -17,8 +17,9 @@ from cranium.worlds.finite import (
     Outcome,
     check_options,
     check_span,
+    supply,
 )
-from cranium.worlds.grid import MOVES, Cell, Grid
+from cranium.worlds.grid import MOVES, Cell, Grid, read_map, starting_cells
 
 __all__ = ["OfficeWorld"]
 
@@ -97,8 +98,9 @@ class OfficeWorld(FiniteWorld):
             )
         self.mail = None if mail is None else _range(mail)
         self.view = observation
-        self.grid, own, self.at = _paper() if layout == "paper" else _toro_icarte()
-        self.starts = self._beginning(own if start is None else start)
+        drawn = read_map(_PAPER, _EVENTS) if layout == "paper" else _toro_icarte()
+        self.grid, own, self.at = drawn
+        self.starts = starting_cells(self.grid, self.at, own if start is None else start)
         names = tuple(dict.fromkeys(self.at.values()))
         self.vocabulary = names if self.mail is None else (*names, EMPTY)
         self.action_space = spaces.Discrete(len(MOVES))
@@ -112,34 +114,9 @@ class OfficeWorld(FiniteWorld):
     def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, _State]]:
         """The start is fixed unless it is anywhere; the mail is drawn."""
         check_options(options, ("mail",))
-        if self.mail is None and "mail" in options:
-            raise InvalidArgumentError("the mail of this office never runs out")
-        amounts = [0] if self.mail is None else self._amounts(options)
+        amounts = supply("mail", self.mail, options, "items of mail")
         chance = 1 / (len(amounts) * len(self.starts))
         return [(chance, (cell, mail)) for cell in self.starts for mail in amounts]
-
-    def _amounts(self, options: Mapping[str, Any]) -> Sequence[int]:
-        assert self.mail is not None
-        low, high = _range(options.get("mail", self.mail))
-        if high > self.mail[1]:
-            raise InvalidArgumentError(
-                f"there are at most {self.mail[1]} items of mail, not {high}",
-                fix=f"make the world with mail=({self.mail[0]}, {high})",
-            )
-        return range(low, high + 1)
-
-    def _beginning(self, start: Any) -> tuple[Cell, ...]:
-        """The cells where an episode may begin."""
-        plain = tuple(cell for cell in self.grid.cells if cell not in self.at)
-        if isinstance(start, str) and start == "anywhere":
-            return plain
-        cell = tuple(start) if isinstance(start, tuple | list) else start
-        if cell not in plain:
-            raise InvalidArgumentError(
-                f"an episode begins on a cell on which nothing happens, not on {shorten(start)}",
-                fix=f"such as {plain[0]}, or anywhere",
-            )
-        return (cell,)
 
     def instances(self) -> Mapping[str, Mapping[str, Any]]:
         """One for each amount of mail.
@@ -186,15 +163,6 @@ class OfficeWorld(FiniteWorld):
             marks |= {cell: "u" for cell, event in self.at.items() if event == "coffee"}
             return self.grid.as_text(marks, self.state[0])
         return self.grid.as_image(marks, self.state[0])
-
-
-def _paper() -> tuple[Grid, Cell, dict[Cell, str]]:
-    lines = _PAPER.splitlines()
-    signs = {(r, c): sign for r, line in enumerate(lines) for c, sign in enumerate(line)}
-    walls = frozenset(cell for cell, sign in signs.items() if sign == "#")
-    start = next(cell for cell, sign in signs.items() if sign == "@")
-    at = {cell: _EVENTS[sign] for cell, sign in signs.items() if sign in _EVENTS}
-    return Grid(len(lines), len(lines[0]), walls), start, at
 
 
 def _toro_icarte() -> tuple[Grid, Cell, dict[Cell, str]]:

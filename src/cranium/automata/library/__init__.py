@@ -10,6 +10,9 @@
 | ``square`` | A^N B^(N·N) | Turing power (Compatible Reward Functions) |
 | ``point-visit`` | A, then B | (PointWorld, our own) |
 | ``point-deliver`` | N mail, mail room empty, N deliveries | (PointWorld, our own) |
+| ``craft-plank`` … ``craft-gem`` | the ten usual crafting tasks | (CraftWorld, Andreas et al.) |
+| ``craft-planks`` | N wood, none left, N planks, the workbench | (CraftWorld, our own) |
+| ``craft-planks-and-cloths`` | as many planks as wood, cloths as grass | (CraftWorld, our own) |
 """
 
 from __future__ import annotations
@@ -29,8 +32,8 @@ def names() -> tuple[str, ...]:
     """The names of the shipped machines.
 
     Example:
-        >>> names()[:4]
-        ('anbcdn', 'anbcn', 'mail-delivery', 'office')
+        >>> names()[:2]
+        ('anbcdn', 'anbcn')
     """
     files = resources.files(__name__).iterdir()
     return tuple(sorted(f.name.removesuffix(".yaml") for f in files if f.name.endswith(".yaml")))
