@@ -28,7 +28,7 @@ from cranium.learners.deep.imagine import Imagining, Replay, imagine, outcome
 from cranium.learners.deep.network import Network, all_heads, forward
 from cranium.learners.deep.optimiser import adam, huber, new_adam, normal
 from cranium.learners.deep.td3 import TD3, TD3Rates
-from cranium.learners.training import _Making
+from cranium.learners.making import Making
 
 LETTER = "cranium/Letter-anbcdn-v0"
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "evaluate_every": 1000}
@@ -43,7 +43,7 @@ def run_of(env, config, seed=0):
     model = model_of(find_product(env))
     seeds = np.random.SeedSequence(seed).spawn(2)
     agent = np.random.default_rng(seeds[0])
-    make = _Making("cdqn", config, env, None, agent, None, False, "auto")
+    make = Making("cdqn", config, env, None, agent, None, False, "auto")
     from cranium.learners.evaluation import TabularExaminer
 
     examiner = TabularExaminer(env, model, None, config.discount)

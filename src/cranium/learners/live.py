@@ -44,7 +44,10 @@ class LiveRun:
     ) -> None:
         actions = env.action_space
         if not isinstance(actions, gym.spaces.Discrete):
-            raise WorldError(f"a table needs discrete actions, not {actions}")
+            raise WorldError(
+                f"a table needs discrete actions, not {actions}",
+                fix='train with "ctd3", or make the world with discrete actions, if it has some',
+            )
         if env.observation_space != product.observation_space:
             raise WorldError(
                 "a wrapper around the product changes its observations",

@@ -1,0 +1,236 @@
+"""The loop that learns and evaluates by turns, and what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.errors import (
+    CraniumError,
+    PolicyError,
+    RewardError,
+    RunError,
+)
+from cranium.learners.config import (
+    LearnerConfig,
+    rate_at,
+)
+from cranium.learners.episodes import Streak, StreakFinder
+from cranium.learners.evaluation import (
+    Evaluation,
+)
+from cranium.learners.policy import Policy
+from cranium.learners.progress import Watch
+
+__all__ = ["Loop", "TrainingResult", "Until"]
+
+Floats = NDArray[np.float64]
+Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What was learned, and how it went.
+
+    Attributes:
+        learner: The id of the learner.
+        config: Its settings.
+        seed: The seed.
+        path: ``"compiled"``: the world was made into arrays, and the whole loop compiled;
+            ``"jax"``: the same, for networks; ``"python"``: the environment stepped in Python.
+        samples: How many samples were taken.
+        samples_to_solve: After how many the greedy policy first solved every instance, or None.
+        evaluation: The greedy policy at the end.
+        curve: Samples, and the success, return and steps of the greedy policy then, averaged over
+            the instances. [T, 4]
+        episodes: How many episodes ended while training, with exploration.
+        successes: How many of them with success.
+        overflows: How many of them because a counter passed its limit.
+        log: With ``log=True``, these episodes one by one: how many samples were taken when each
+            ended, its return (the sum of its rewards), whether it succeeded (0 or 1). [E, 3]
+        streak_at: After how many samples the streak that was asked for was complete, or None.
+        interrupted: Whether Ctrl-C ended it.
+        learned: What makes the policy.
+
+    Example:
+        >>> import cranium
+        >>> env = gym.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> result = cranium.train(env, "ql", steps=40_000, until="solved")
+        >>> result.samples == result.samples_to_solve < 40_000, result.path
+        (True, 'compiled')
+    """
+
+    learner: str
+    config: LearnerConfig
+    seed: int
+    path: str
+    samples: int
+    samples_to_solve: int | None
+    evaluation: Evaluation
+    curve: Floats = field(repr=False)
+    episodes: int
+    successes: int
+    overflows: int
+    log: Floats = field(repr=False)
+    streak_at: int | None
+    interrupted: bool
+    learned: Callable[[], Policy] = field(repr=False, compare=False)
+
+    @cached_property
+    def policy(self) -> Policy:
+        """What was learned, worked out when it is asked for."""
+        return self.learned()
+
+    def __reduce__(self) -> Any:
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return _restored, ({**values, "learned": None}, self.policy)
+
+    @property
+    def q(self) -> Floats:
+        """The values of actions. [O, X, A] as in the policy."""
+        if not isinstance(self.policy, Policy):
+            raise PolicyError(
+                f"{self.learner} has learned a network, which has no table of values",
+                fix="ask result.policy.values(observations, configurations)",
+            )
+        return self.policy.q
+
+
+def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
+    return TrainingResult(**{**values, "learned": lambda: policy})
+
+
+class Loop:
+    """Learns and evaluates by turns."""
+
+    def __init__(self, run: Any, steps: int, every: int, until: Until, gap: float | None) -> None:
+        self.run = run
+        self.steps = steps
+        self.every = every
+        self.until = until
+        self.gap = gap
+        self.curve: list[tuple[float, ...]] = []
+        self.last: Evaluation | None = None
+        self.solved_at: int | None = None
+        self.streak = StreakFinder(until) if isinstance(until, Streak) else None
+        self.interrupted = False
+
+    @property
+    def done(self) -> int:
+        """How many samples were drawn."""
+        from cranium.learners.kernels import SAMPLES
+
+        return int(self.run.brain.memory.position[SAMPLES])
+
+    @property
+    def exploration(self) -> float:
+        """How often an action is drawn at random now."""
+        config = self.run.brain.config
+        return rate_at(getattr(config, "exploration", 0.0), self.done, int(self.run.ends[0]))
+
+    def go(self, watch: Watch) -> None:
+        """Learn until it is enough, or somebody interrupts."""
+        try:
+            while self.done < self.steps:
+                target = min((self.done // self.every + 1) * self.every, self.steps)
+                while self.done < target and not self._has_streak():
+                    self._learn(target - self.done)
+                    watch.show(self.done, self.exploration, self.run.ends, self.curve)
+                if self._look() or self._has_streak():
+                    return
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _has_streak(self) -> bool:
+        """Read what is new in the log; whether a streak that was asked for is complete."""
+        finder = self.streak
+        return finder is not None and finder.read(self.run.logged(finder.read_so_far)) is not None
+
+    def _learn(self, steps: int) -> None:
+        if self.streak is not None:
+            from cranium.learners.memory import CHUNK
+
+            steps = min(steps, CHUNK)  # so that both paths stop after the same sample
+        try:
+            status = self.run.learn(steps)
+        except (RunError, RewardError) as problem:
+            raise self._placed(problem) from None
+        if status < 0:
+            refused = self.run.problem(status)
+            raise self._placed(
+                refused
+                or RewardError(
+                    "a value became infinite or NaN", fix="lower the rewards or the learning rate"
+                )
+            )
+
+    def _placed(self, problem: CraniumError) -> CraniumError:
+        """The error, with the sample and the configuration."""
+        from cranium.learners.kernels import CONFIGURATION
+
+        memory = self.run.brain.memory
+        x = memory.space.decode(int(memory.position[CONFIGURATION]))
+        problem.message = f"after {self.done:,} samples, in {x}: {problem.message}"
+        problem.args = (problem.message,)
+        return problem
+
+    def _look(self) -> bool:
+        """Evaluate; whether to stop."""
+        self.last = found = self.run.evaluate(optimum=self.gap is not None)
+        means = (found.success.mean(), found.returns.mean(), found.lengths.mean())
+        self.curve.append((self.done, *means))
+        if self.solved_at is None and found.is_solved(self.gap):
+            self.solved_at = self.done
+        if self.until == "solved":
+            return self.solved_at is not None
+        return callable(self.until) and bool(self.until(found))
+
+    def _final(self) -> Evaluation:
+        """The evaluation at the end, with the optimum where there is one."""
+        last = self.last
+        complete = last is not None and (last.optimum is not None or not last.exact)
+        if last is not None and complete and self.curve[-1][0] == self.done:
+            return last  # nothing was learned since
+        found: Evaluation = self.run.evaluate(optimum=True)
+        return found
+
+    def result(
+        self, learner: str, config: LearnerConfig, seed: int, world: Callable[[], str]
+    ) -> TrainingResult:
+        """What came of it."""
+        run = self.run
+        self._has_streak()  # it may be complete, although Ctrl-C came first
+        about = {
+            "learner": learner,
+            "config": asdict(config),
+            "seed": seed,
+            "samples": self.done,
+            "samples_to_solve": self.solved_at,
+        }
+
+        def learned() -> Policy:
+            policy: Policy = run.policy()
+            return replace(policy, world=world(), about=about)
+
+        return TrainingResult(
+            learner,
+            config,
+            seed,
+            run.path,
+            self.done,
+            self.solved_at,
+            self._final(),
+            np.array(self.curve).reshape(-1, 4),
+            int(run.ends[0]),
+            int(run.ends[1]),
+            int(run.ends[2]),
+            run.logged(),
+            None if self.streak is None else self.streak.found,
+            self.interrupted,
+            learned,
+        )
