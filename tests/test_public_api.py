@@ -18,7 +18,7 @@ import pytest
 
 import cranium
 import cranium.errors
-from cranium import aamdp, assist, compiled, figures, languages, learners, worlds
+from cranium import aamdp, assist, compiled, figures, languages, learners, replay, worlds
 
 PUBLIC = {
     "FALSE",
@@ -63,6 +63,7 @@ PUBLIC = {
     "labelling",
     "labelling_from_cells",
     "product",
+    "replay",
     "solve",
     "worlds",
     "find_product",
@@ -118,7 +119,7 @@ def _public_objects():
 
 
 def _objects_of_packages():
-    for package in (aamdp, assist, compiled, figures, languages, learners, worlds):
+    for package in (aamdp, assist, compiled, figures, languages, learners, replay, worlds):
         for name in package.__all__:
             value = getattr(package, name)
             if inspect.isfunction(value) or inspect.isclass(value):

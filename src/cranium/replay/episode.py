@@ -37,6 +37,12 @@ class Moment:
         success: Whether the task is complete.
         text: The world as text; empty if it cannot be shown so.
         image: The world as a picture, if one was asked for. [H, W, 3]
+
+    Example:
+        >>> import gymnasium
+        >>> moment = Recorder(gymnasium.make("cranium/Office-mail-delivery-v0")).step(2)
+        >>> moment.name, moment.over, moment.configuration.state
+        ('up', False, 'no mail')
     """
 
     action: Any

@@ -122,6 +122,16 @@ def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Epi
 
     Raises:
         EpisodeError: It is not an episode, or the world does something else today.
+
+    Example:
+        >>> import gymnasium, tempfile
+        >>> env = gymnasium.make("cranium/Office-mail-delivery-v0")
+        >>> recorder = Recorder(env, world="Office")
+        >>> moment = recorder.step(2)
+        >>> path = Path(tempfile.mkdtemp()) / "episode.json"
+        >>> save_episode(recorder.episode, path)
+        >>> load_episode(path).outcome
+        'not finished'
     """
     found = Path(path)
     text = read_text(found)
