@@ -29,7 +29,7 @@ from cranium.cli.sources import (
 from cranium.errors import InvalidArgumentError, PolicyError, check_count
 from cranium.learners import LEARNERS, Evaluation, TrainingResult
 from cranium.learners.choice import choose_config
-from cranium.replay.files import as_options, save_episode
+from cranium.replay.files import as_options, check_path, save_episode
 
 __all__ = ["register"]
 
@@ -286,6 +286,8 @@ def evaluate(
     To see what it does: cranium evaluate agent.npz --record e.json, and cranium replay e.json
     """
     with errors_as_json(as_json):
+        if record is not None:
+            check_path(record)
         policy = cranium.Policy.load(agent).with_unknown(unknown)
         recipe = policy.about.get("recipe")
         if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):

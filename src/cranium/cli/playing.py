@@ -16,7 +16,7 @@ from cranium.aamdp.catalogue import find_world, make_env
 from cranium.cli.keys import keyboard
 from cranium.cli.output import say, working
 from cranium.cli.sources import Options, Task, World, WorldTask, parse_options, task_of
-from cranium.errors import EpisodeError, InvalidArgumentError
+from cranium.errors import InvalidArgumentError
 from cranium.replay import (
     Episode,
     Recorder,
@@ -27,6 +27,7 @@ from cranium.replay import (
     write_film,
     write_page,
 )
+from cranium.replay.files import check_path
 from cranium.replay.film import SPEED
 from cranium.replay.text import HERE, facts
 
@@ -59,8 +60,8 @@ def play(
     automaton = task_of(world, task, language)
     settings = parse_options(options)
     entry = find_world(world)
-    if record is not None and record.suffix.lower() != ".json":
-        raise EpisodeError(f"an episode is kept in a file that ends in .json, not {record.name!r}")
+    if record is not None:
+        check_path(record)
     env = make_env(world, automaton, settings)
     recorder = Recorder(env, seed=seed, world=entry.name, settings=settings)
     try:

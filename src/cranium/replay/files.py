@@ -72,9 +72,7 @@ def save_episode(episode: Episode, path: str | os.PathLike[str]) -> None:
         >>> len(load_episode(path).moments)
         4
     """
-    found = Path(path)
-    if found.suffix.lower() != ".json":
-        raise EpisodeError(f"an episode is kept in a file that ends in .json, not {found.name!r}")
+    found = check_path(path)
     data = {
         "format": FORMAT,
         "version": 1,
@@ -87,6 +85,14 @@ def save_episode(episode: Episode, path: str | os.PathLike[str]) -> None:
         "steps": [_as_data(moment, looks=not episode.world) for moment in episode.moments],
     }
     write_text(found, json.dumps(data, ensure_ascii=False, default=_plain) + "\n")
+
+
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """A file for an episode: it is read as JSON, so that is what it is called."""
+    found = Path(path)
+    if found.suffix.lower() != ".json":
+        raise EpisodeError(f"an episode is kept in a file that ends in .json, not {found.name!r}")
+    return found
 
 
 def _as_data(moment: Moment, *, looks: bool) -> dict[str, Any]:
