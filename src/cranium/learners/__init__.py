@@ -14,7 +14,7 @@ from cranium.learners.evaluation import Evaluation, evaluate
 from cranium.learners.network_config import ActorConfig, DeepConfig
 from cranium.learners.policy import Policy
 from cranium.learners.shaping import machine_values
-from cranium.learners.training import TrainingResult, train
+from cranium.learners.training import TrainingResult, train, train_seeds
 
 __all__ = [
     "LEARNERS",
@@ -33,4 +33,5 @@ __all__ = [
     "evaluate",
     "machine_values",
     "train",
+    "train_seeds",
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from cranium.learners.evaluation import (
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
 
-__all__ = ["Loop", "TrainingResult", "Until"]
+__all__ = ["About", "Loop", "TrainingResult", "Until", "go_together"]
 
 Floats = NDArray[np.float64]
 Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
@@ -105,11 +105,23 @@ def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
     return TrainingResult(**{**values, "learned": lambda: policy})
 
 
+class About(NamedTuple):
+    """Who learns: the learner, its settings, the seed, and what tells the world from others."""
+
+    learner: str
+    config: LearnerConfig
+    seed: int
+    world: Callable[[], str]
+
+
 class Loop:
     """Learns and evaluates by turns."""
 
-    def __init__(self, run: Any, steps: int, every: int, until: Until, gap: float | None) -> None:
+    def __init__(
+        self, run: Any, steps: int, every: int, until: Until, gap: float | None, about: About
+    ) -> None:
         self.run = run
+        self.about = about
         self.steps = steps
         self.every = every
         self.until = until
@@ -137,16 +149,21 @@ class Loop:
         """Learn until it is enough, or somebody interrupts."""
         try:
             while self.done < self.steps:
-                target = min((self.done // self.every + 1) * self.every, self.steps)
-                while self.done < target and not self._has_streak():
+                target = self.target
+                while self.done < target and not self.has_streak():
                     self._learn(target - self.done)
                     watch.show(self.done, self.exploration, self.run.ends, self.curve)
-                if self._look() or self._has_streak():
+                if self.look() or self.has_streak():
                     return
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _has_streak(self) -> bool:
+    @property
+    def target(self) -> int:
+        """After how many samples it is evaluated next."""
+        return min((self.done // self.every + 1) * self.every, self.steps)
+
+    def has_streak(self) -> bool:
         """Read what is new in the log; whether a streak that was asked for is complete."""
         finder = self.streak
         return finder is not None and finder.read(self.run.logged(finder.read_so_far)) is not None
@@ -160,6 +177,10 @@ class Loop:
             status = self.run.learn(steps)
         except (RunError, RewardError) as problem:
             raise self._placed(problem) from None
+        self.check(status)
+
+    def check(self, status: int) -> None:
+        """Raise what a status says, if it says that something is wrong."""
         if status < 0:
             refused = self.run.problem(status)
             raise self._placed(
@@ -179,7 +200,7 @@ class Loop:
         problem.args = (problem.message,)
         return problem
 
-    def _look(self) -> bool:
+    def look(self) -> bool:
         """Evaluate; whether to stop."""
         self.last = found = self.run.evaluate(optimum=self.gap is not None)
         means = (found.success.mean(), found.returns.mean(), found.lengths.mean())
@@ -199,12 +220,11 @@ class Loop:
         found: Evaluation = self.run.evaluate(optimum=True)
         return found
 
-    def result(
-        self, learner: str, config: LearnerConfig, seed: int, world: Callable[[], str]
-    ) -> TrainingResult:
+    def result(self) -> TrainingResult:
         """What came of it."""
+        learner, config, seed, world = self.about
         run = self.run
-        self._has_streak()  # it may be complete, although Ctrl-C came first
+        self.has_streak()  # it may be complete, although Ctrl-C came first
         about = {
             "learner": learner,
             "config": asdict(config),
@@ -234,3 +254,29 @@ class Loop:
             self.interrupted,
             learned,
         )
+
+
+def go_together(loops: Sequence[Loop], watch: Watch) -> None:
+    """Learn with several seeds at once; each is looked at when it would be if it were alone."""
+    from cranium.learners.deep.together import learn_together
+
+    going = list(loops)
+    try:
+        while going:
+            first, target = going[0], going[0].target
+            statuses = learn_together([loop.run for loop in going], target - first.done)
+            for loop, status in zip(going, statuses, strict=True):
+                loop.check(status)
+            watch.show(first.done, first.exploration, first.run.ends, first.curve)
+            going = [loop for loop in going if not _is_through(loop, target)]
+    except KeyboardInterrupt:
+        for loop in going:
+            loop.interrupted = True
+
+
+def _is_through(loop: Loop, target: int) -> bool:
+    """Look at a loop if that is due; whether it has reached its end."""
+    streak = loop.has_streak()
+    if not streak and loop.done < target:
+        return False
+    return loop.look() or streak or loop.done >= loop.steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -31,13 +31,13 @@ from cranium.learners.evaluation import (
     listed,
 )
 from cranium.learners.files import world_print
-from cranium.learners.loop import Loop, TrainingResult, Until
+from cranium.learners.loop import About, Loop, TrainingResult, Until, go_together
 from cranium.learners.making import Making
 from cranium.learners.network_config import NetworkConfig
 from cranium.learners.progress import Watch
 from cranium.worlds.point import PointWorld
 
-__all__ = ["TrainingResult", "train"]
+__all__ = ["TrainingResult", "train", "train_seeds"]
 
 MOST_SAMPLES = 2**24
 
@@ -101,6 +101,101 @@ def train(
         >>> result.evaluation.solved, result.evaluation.lengths
         (True, array([17.]))
     """
+    loop = _prepare(
+        env,
+        learner,
+        steps=steps,
+        seed=seed,
+        until=until,
+        gap=gap,
+        config=config,
+        counter_limit=counter_limit,
+        path=path,
+        evaluate_every=evaluate_every,
+        instances=instances,
+        evaluation_env=evaluation_env,
+        evaluation_episodes=evaluation_episodes,
+        discretise=discretise,
+        log=log,
+        **settings,
+    )
+    with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+        loop.go(watch)
+    return loop.result()
+
+
+def train_seeds(
+    env: gym.Env[Any, Any],
+    learner: str = "cdqn",
+    *,
+    steps: int,
+    seeds: Iterable[int],
+    progress: bool = False,
+    **more: Any,
+) -> list[TrainingResult]:
+    """Learn a task with several seeds.
+
+    Networks in a world that steps inside the loop learn together, in one loop over all seeds
+    (``jax.vmap``): the numbers are those of :func:`train` up to rounding. That is for processors
+    that one seed does not fill; on few cores, processes are faster (``cranium reproduce``). All
+    others learn one after the other, exactly as with :func:`train`.
+
+    Args:
+        env: A product, perhaps with wrappers around it.
+        learner: As for :func:`train`.
+        steps: How many samples each takes.
+        seeds: The seeds.
+        progress: Whether to show how it goes, on standard error.
+        **more: As for :func:`train`.
+
+    Example:
+        >>> import cranium
+        >>> env = gym.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> results = cranium.learners.train_seeds(env, "planner", steps=500, seeds=range(3))
+        >>> [(result.seed, result.evaluation.solved) for result in results]
+        [(0, True), (1, True), (2, True)]
+    """
+    loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in seeds]
+    together = isinstance(choose_config(learner, None, {}), NetworkConfig) and len(loops) > 1
+    if together:
+        from cranium.learners.deep.together import can_be_together
+
+        together = can_be_together([loop.run for loop in loops])
+    with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+        if together:
+            go_together(loops, watch)
+            return [loop.result() for loop in loops]
+        for number, loop in enumerate(loops):
+            loop.go(watch)
+            if loop.interrupted:
+                return [done.result() for done in loops[: number + 1]]
+    return [loop.result() for loop in loops]
+
+
+def _name(env: gym.Env[Any, Any]) -> str:
+    return find_product(env).automaton.name or "the task"
+
+
+def _prepare(
+    env: gym.Env[Any, Any],
+    learner: str,
+    *,
+    steps: int,
+    seed: int,
+    until: Until = None,
+    gap: float | None = None,
+    config: LearnerConfig | None = None,
+    counter_limit: int | None = None,
+    path: str = "auto",
+    evaluate_every: int | None = None,
+    instances: Instances | None = None,
+    evaluation_env: gym.Env[Any, Any] | None = None,
+    evaluation_episodes: int = 10,
+    discretise: Callable[[Any], Any] | None = None,
+    log: bool = False,
+    **settings: Any,
+) -> Loop:
+    """Everything before the first sample."""
     check_count("steps", steps)
     check_count("seed", seed, least=0)
     every = max(steps // 100, 1)
@@ -134,11 +229,9 @@ def train(
             env, evaluation_env, instances, evaluation_episodes, world_seed, chosen.discount
         )
         run = make.live(env, live, discretise, world_seed)
-    loop = Loop(run, steps, every, until, gap)
-    with Watch(progress, f"{learner} on {product.automaton.name or 'the task'}", steps) as watch:
-        loop.go(watch)
     known = None if model is None else model.world
-    return loop.result(learner, chosen, seed, lambda: world_print(product, known))
+    about = About(learner, chosen, seed, lambda: world_print(product, known))
+    return Loop(run, steps, every, until, gap, about)
 
 
 def _model(

@@ -6,6 +6,7 @@ world has the methods of :class:`~cranium.learners.deep.worlds.FiniteJaxWorld`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from cranium.learners.deep.imagine import Replay, draw, imagine
 from cranium.learners.deep.worlds import JaxMachine
 from cranium.learners.kernels import ACCEPTED, GOES_ON, OVERFLOWED
 
-__all__ = ["Life", "interact", "new_life"]
+__all__ = ["Life", "interact", "interact_together", "new_life"]
 
 Array = jax.Array
 
@@ -87,6 +88,43 @@ def interact(
 ) -> Life:
     """Take so many samples, unless the machine refuses to go on, and learn after each."""
     goal = life.samples + steps
+
+    def going(life: Life) -> Array:
+        return (life.samples < goal) & ~life.refused
+
+    step = _sampling(world, machine, rates, horizon, method)
+    found: Life = jax.lax.while_loop(going, step, life)
+    return found
+
+
+@partial(jax.jit, static_argnames=("method",))
+def interact_together(
+    lives: Life,
+    world: Any,
+    machine: JaxMachine,
+    rates: Any,
+    horizon: Array,
+    steps: Array,
+    *,
+    method: Any,
+) -> Life:
+    """The same for several lives at once, one row each.
+
+    The number of samples is one for all: if each had its own, all that they remember would be
+    copied in every step. A life whose machine refuses stands still.
+    """
+    rows: Any = [None if name == "samples" else 0 for name in Life._fields]
+    rows = Life(*rows)
+    sample = _sampling(world, machine, rates, horizon, method)
+    step = jax.vmap(sample, in_axes=(rows,), out_axes=rows)
+    found: Life = jax.lax.fori_loop(0, steps, lambda _, lives: step(lives), lives)
+    return found
+
+
+def _sampling(
+    world: Any, machine: JaxMachine, rates: Any, horizon: Array, method: Any
+) -> Callable[[Life], Life]:
+    """One sample, and what is learned after it."""
     parts = (
         method.acting,
         world.randoms,
@@ -111,14 +149,10 @@ def interact(
             return _learn(life, world, machine, rates, method, *others[2:])
         due = life.samples % method.train_every == 0
         learn = partial(_learn, life, world, machine, rates, method, *others[2:])
-        after: Life = jax.lax.cond(due, learn, lambda: life)
-        return after
+        learned = jax.lax.cond(due, lambda: learn().learned, lambda: life.learned)
+        return life._replace(learned=learned)
 
-    def going(life: Life) -> Array:
-        return (life.samples < goal) & ~life.refused
-
-    found: Life = jax.lax.while_loop(going, body, life)
-    return found
+    return body
 
 
 def _live(
@@ -136,7 +170,7 @@ def _live(
     seen = (world.observe(life.state), action, world.observe(state))
     new = (*seen, row, ended, extra, life.x)
     replay = Replay(*(a.at[slot].set(b) for a, b in zip(life.replay, new, strict=True)))
-    after = machine.next_configuration[row, life.x]
+    after = jnp.where(life.refused, -1, machine.next_configuration[row, life.x])
     then = jnp.where(after < 0, life.x, after)
     samples, age = life.samples + 1, life.age + 1
     paid = life.ends[3] + machine.pay(row, life.x, extra)

@@ -51,13 +51,17 @@ class FusedRun:
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
-        self.log.empty(int(self.ends[0]))
         brain = self.brain
         told = (brain.rates, brain.horizon, np.int32(min(steps, CHUNK)))
         with held():
             life = interact(self.life, self.arrays, self.machine, *told, method=brain.method)
             finite = bool(np.isfinite(np.asarray(life.learned.loss)))  # waits until it is done
-        self.life = life
+        return self.take(life, finite=finite)
+
+    def take(self, life: Any, *, finite: bool) -> int:
+        """Go on from here; a status."""
+        self.log.empty(int(self.ends[0]))
+        brain, self.life = self.brain, life
         self.ends[:] = life.ends
         if self.log.wanted:
             self.log.ring[:] = life.log[:-1]
