@@ -19,6 +19,7 @@ from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld
+from cranium.worlds.water import WaterWorld
 
 __all__ = ["CATALOGUE", "WorldEntry", "find_world", "make_product", "make_world", "register"]
 
@@ -33,6 +34,10 @@ OFFICE = {
     "person": "an item is delivered to a person",
     "office": "an item is delivered to the office",
     "decoration": "a decoration is broken",
+}
+WATER = {
+    colour: f"a {colour} ball is touched"
+    for colour in ("red", "green", "blue", "cyan", "yellow", "magenta")
 }
 
 
@@ -51,7 +56,7 @@ class WorldEntry:
     """
 
     name: str
-    make: Callable[..., FiniteWorld | PointWorld]
+    make: Callable[..., FiniteWorld | PointWorld | WaterWorld]
     about: str
     horizon: int
     tasks: Mapping[str, str]
@@ -117,6 +122,21 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         200,
         {"visit": "point-visit", "deliver": "point-deliver"},
         meanings=OFFICE,
+    ),
+    WorldEntry(
+        "Water",
+        WaterWorld,
+        "coloured balls that bounce in a pond, to be touched by an agent that accelerates",
+        600,
+        {
+            "red-green": "water-red-green",
+            "blue-cyan": "water-blue-cyan",
+            "both": "water-both",
+            "strict": "water-strict",
+            "balance": "water-balance",
+            "repay": "water-repay",
+        },
+        meanings=WATER,
     ),
 )
 """All worlds."""

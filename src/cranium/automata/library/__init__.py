@@ -10,6 +10,12 @@
 | ``square`` | A^N B^(N·N) | Turing power (Compatible Reward Functions) |
 | ``point-visit`` | A, then B | (PointWorld, our own) |
 | ``point-deliver`` | N mail, mail room empty, N deliveries | (PointWorld, our own) |
+| ``water-red-green`` | red, then green | (WaterWorld, the literature) |
+| ``water-blue-cyan`` | blue, then cyan | (WaterWorld, the literature) |
+| ``water-both`` | both of these, in any interleaving | (WaterWorld, the literature) |
+| ``water-strict`` | red, green, blue, and no other touch | (WaterWorld, the literature) |
+| ``water-balance`` | as many reds as blues, then green | (WaterWorld, our own) |
+| ``water-repay`` | red^N yellow blue^N | (WaterWorld, our own) |
 """
 
 from __future__ import annotations
