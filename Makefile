@@ -48,6 +48,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg
 	$(BIN)/cranium draw library:office -o docs/pictures/office.svg
 	$(BIN)/cranium worlds Office --draw docs/pictures/office-map.png > /dev/null
+	$(BIN)/cranium worlds Water --draw docs/pictures/water-map.png > /dev/null
 	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --every 20 --curve docs/pictures/learning.svg > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 

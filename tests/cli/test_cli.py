@@ -413,7 +413,8 @@ def test_worlds_lists_events_tasks_and_ids_and_shows_the_map(run, tmp_path):
     assert "# . A . . . * . . . * . . . B . #" in office
     assert "Letter" not in office
     data = json.loads(run("worlds", "--json"))
-    assert [world["name"] for world in data] == ["Letter", "Office", "ToroOffice", "Point"]
+    names = ["Letter", "Office", "ToroOffice", "Point", "Water"]
+    assert [world["name"] for world in data] == names
     assert data[1]["tasks"]["mail-delivery"] == "cranium/Office-mail-delivery-v0"
     assert run("worlds", "Office", "--draw", "map.png").endswith("wrote map.png\n")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")

@@ -91,6 +91,7 @@ def test_it_can_be_pickled_in_the_middle_of_an_episode(name):
         "cranium/Letter-anbcdn-v0",
         "cranium/Office-mail-and-coffee-v0",
         "cranium/Point-deliver-v0",
+        "cranium/Water-balance-v0",
     ],
 )
 @pytest.mark.parametrize(

@@ -150,8 +150,8 @@ class WaterWorld(gym.Env[Floats, Any]):
         same = [[colour == name for name in self.vocabulary] for colour in self.colours]
         self.paint: NDArray[np.bool_] = np.array(same)
         self._layout = None if isinstance(balls, Mapping) else self._arrays(balls)
-        if drawn or self.start is None:
-            self._check_room(fixed=not drawn or layout_seed is not None)
+        if drawn:
+            self._check_room()
         if layout_seed is not None:
             if not drawn:
                 raise InvalidArgumentError(
@@ -159,6 +159,8 @@ class WaterWorld(gym.Env[Floats, Any]):
                     fix="say how many there are of each colour: {'red': 1, 'green': 1}",
                 )
             self._layout = self._seeded(layout_seed)
+        if self._layout is not None and self.start is None:
+            self._check_start(self._layout[0])
 
     def _make_spaces(self, actions: str) -> None:
         low, high = np.float32(self.radius), np.float32(1 - self.radius)
@@ -284,12 +286,18 @@ class WaterWorld(gym.Env[Floats, Any]):
                 return place
         raise self._too_crowded()
 
-    def _check_room(self, *, fixed: bool) -> None:
-        """Make sure that a free place is always found, wherever the others are."""
-        count, width = len(self.colours), 1 - 2 * self.radius
-        lone = fixed and self.start is None  # the agent comes last, else a ball
-        discs = GAP**2 * count if lone else GAP**2 + 4 * (count - 1)
-        if discs * pi * self.radius**2 > CROWDED * width**2:
+    def _check_room(self) -> None:
+        """Make sure that there is a free place for the last ball, wherever the others are."""
+        discs = GAP**2 + 4 * (len(self.colours) - 1)
+        if discs * pi * self.radius**2 > CROWDED * (1 - 2 * self.radius) ** 2:
+            raise self._too_crowded()
+
+    def _check_start(self, places: Floats) -> None:
+        """Make sure that there is a free place for the agent among balls that have theirs."""
+        marks = np.linspace(self.radius, 1 - self.radius, 50)
+        grid = np.stack(np.meshgrid(marks, marks), axis=-1).reshape(-1, 2)
+        apart = np.linalg.norm(grid[:, None] - places, axis=-1) > GAP * self.radius
+        if apart.all(axis=1).mean() < 1 - CROWDED:
             raise self._too_crowded()
 
     def _too_crowded(self) -> InvalidArgumentError:
