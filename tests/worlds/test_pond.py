@@ -66,9 +66,11 @@ class SlowPond:
             cut = max(-1.0, min(1.0, part))
             goes = self.flows[0][i] + env.thrust * cut
             self.flows[0][i] = max(-env.top_speed, min(env.top_speed, goes))
+        close = False  # too close to call in single precision
         for place, flow in zip(self.places, self.flows, strict=True):
             for i in range(2):
                 place[i] += flow[i]
+                close |= min(abs(place[i] - env.radius), abs(place[i] - 1 + env.radius)) < 1e-5
                 if place[i] < env.radius:
                     place[i] = env.radius + (env.radius - place[i])
                     flow[i] = -flow[i]
@@ -76,10 +78,10 @@ class SlowPond:
                     place[i] = (1 - env.radius) - (place[i] - (1 - env.radius))
                     flow[i] = -flow[i]
         reach = 2 * env.radius
-        close = [abs(d - reach) < 1e-5 for d in (*before, *self.distances())]
+        close |= any(abs(d - reach) < 1e-5 for d in (*before, *self.distances()))
         pairs = zip(env.colours, before, self.distances(), strict=True)
         touched = {colour for colour, was, is_ in pairs if was >= reach > is_}
-        return None if any(close) else touched  # too close to call in single precision
+        return None if close else touched
 
 
 @given(

@@ -272,6 +272,8 @@ def test_what_was_seen_is_not_written_into():
     assert (first == kept).all()
     assert env.step(NOTHING)[0][0] > 0.5
     assert (env.reset(seed=0)[0] == kept).all(), "the layout is not moved by an episode"
+    env.places[:] = env.position[:] = 0.0
+    assert (env.reset(seed=0)[0] == kept).all(), "nor by one who writes into the world"
 
 
 VARIANTS = [
