@@ -126,6 +126,7 @@ def test_balls_that_stand_still_stay_and_show_no_velocity():
         (lambda: WaterWorld(layout="ring", layout_seed=1), "balls that have theirs"),
         (lambda: WaterWorld(layout_seed=-1), "layout_seed is a whole number of at least 0"),
         (lambda: WaterWorld({"red": 50}), "50 balls and an agent of the radius 0.0375 are too"),
+        (lambda: WaterWorld({"red": 10**9}), "1,000 balls at most, not 1,000,000,000"),
         (lambda: WaterWorld(layout="ring", radius=0.14, start=None), "too many to be strewn"),
         (lambda: WaterWorld().step(0), "has not begun"),
         (lambda: WaterWorld().reset(options={"strat": 1}), "no such option for reset: 'strat'"),
@@ -152,6 +153,8 @@ def test_nonsense_is_refused(make, message):
 def test_an_unknown_layout_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="did you mean 'corners'"):
         WaterWorld(layout="corner")
+    with pytest.raises(UnknownNameError, match="no such layout"):
+        WaterWorld(layout=["corners"])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from cranium.worlds.arguments import check_number
 
 __all__ = ["COUNTS", "LAYOUTS", "Ball", "colours_of", "counted"]
 
+MOST = 1000  # a place for a ball is looked for among all others
 COUNTS: Mapping[str, int] = dict.fromkeys(("red", "green", "blue", "cyan", "yellow", "magenta"), 2)
 """How many there are of each colour in the pond of the literature."""
 
@@ -68,6 +69,10 @@ def counted(counts: Mapping[str, int]) -> tuple[str, ...]:
     for colour, count in counts.items():
         _check_colour(colour)
         check_count(f"the number of {colour} balls", count)
+    if sum(counts.values()) > MOST:
+        raise InvalidArgumentError(
+            f"there are {MOST:,} balls at most, not {sum(counts.values()):,}"
+        )
     return tuple(colour for colour, count in counts.items() for _ in range(count))
 
 

@@ -118,7 +118,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         self.thrust = check_number("the thrust", thrust, 0.0, 2 * width, above=True)
         self.top_speed = check_number("the top speed", top_speed, 0.0, width, above=True)
         self.start = None if start is None else self._place("the start", start)
-        self._take_balls(balls, layout, layout_seed)
+        self._take_balls(_chosen(balls, layout), layout_seed)
         self._make_spaces(actions)
         self.events: Events = frozenset()
         self.position: Floats | None = None
@@ -127,40 +127,28 @@ class WaterWorld(gym.Env[Floats, Any]):
         self.velocities: Floats = self.places.copy()
 
     def _take_balls(
-        self,
-        balls: Mapping[str, int] | Sequence[Ball] | None,
-        layout: str | None,
-        layout_seed: int | None,
+        self, balls: Mapping[str, int] | Sequence[Ball], layout_seed: int | None
     ) -> None:
         """Which colours there are, and where the balls are if that is fixed."""
-        if layout is not None:
-            if balls is not None:
-                raise InvalidArgumentError(
-                    f"the layout {shorten(layout)} says which balls there are",
-                    fix="give balls or a layout, not both",
-                )
-            if layout not in LAYOUTS:
-                raise UnknownNameError.of("layout", layout, LAYOUTS)
-            balls = LAYOUTS[layout]
-        elif balls is None:
-            balls = COUNTS
-        drawn = isinstance(balls, Mapping)
-        self.colours = counted(balls) if isinstance(balls, Mapping) else colours_of(balls)
+        self._layout: tuple[Floats, Floats] | None = None
+        if isinstance(balls, Mapping):
+            self.colours = counted(balls)
+            self._check_room()
+            if layout_seed is not None:
+                self._layout = self._seeded(layout_seed)
+        elif layout_seed is None:
+            self.colours = colours_of(balls)
+            self._layout = self._arrays(balls)
+        else:
+            raise InvalidArgumentError(
+                f"layout_seed={layout_seed!r} draws places for balls that have theirs",
+                fix="say how many there are of each colour: {'red': 1, 'green': 1}",
+            )
+        if self._layout is not None and self.start is None:
+            self._check_start(self._layout[0])
         self.vocabulary: tuple[str, ...] = tuple(dict.fromkeys(self.colours))
         same = [[colour == name for name in self.vocabulary] for colour in self.colours]
         self.paint: NDArray[np.bool_] = np.array(same)
-        self._layout = None if isinstance(balls, Mapping) else self._arrays(balls)
-        if drawn:
-            self._check_room()
-        if layout_seed is not None:
-            if not drawn:
-                raise InvalidArgumentError(
-                    f"layout_seed={layout_seed!r} draws places for balls that have theirs",
-                    fix="say how many there are of each colour: {'red': 1, 'green': 1}",
-                )
-            self._layout = self._seeded(layout_seed)
-        if self._layout is not None and self.start is None:
-            self._check_start(self._layout[0])
 
     def _make_spaces(self, actions: str) -> None:
         low, high = np.float32(self.radius), np.float32(1 - self.radius)
@@ -306,3 +294,19 @@ class WaterWorld(gym.Env[Floats, Any]):
             "be strewn about",
             fix="take fewer or smaller ones, or say where they are: [Ball('red', (0.2, 0.2)), …]",
         )
+
+
+def _chosen(
+    balls: Mapping[str, int] | Sequence[Ball] | None, layout: str | None
+) -> Mapping[str, int] | Sequence[Ball]:
+    """The balls that were given, those of a layout, or those of the literature."""
+    if layout is None:
+        return COUNTS if balls is None else balls
+    if balls is not None:
+        raise InvalidArgumentError(
+            f"the layout {shorten(layout)} says which balls there are",
+            fix="give balls or a layout, not both",
+        )
+    if not isinstance(layout, str) or layout not in LAYOUTS:
+        raise UnknownNameError.of("layout", layout, LAYOUTS)
+    return LAYOUTS[layout]
