@@ -50,6 +50,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/cranium worlds Office --draw docs/pictures/office-map.png > /dev/null
 	$(BIN)/python docs/pictures/replay.py docs/pictures/replay.png
 	$(BIN)/cranium worlds Craft --draw docs/pictures/craft-map.png > /dev/null
+	$(BIN)/cranium worlds Water --draw docs/pictures/water-map.png > /dev/null
 	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --every 20 --curve docs/pictures/learning.svg > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 

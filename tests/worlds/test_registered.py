@@ -137,6 +137,7 @@ def part(observation, i):
         "cranium/Letter-anbcdn-v0",
         "cranium/Office-mail-and-coffee-v0",
         "cranium/Point-deliver-v0",
+        "cranium/Water-balance-v0",
     ],
 )
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld
+from cranium.worlds.water import WaterWorld
 
 __all__ = [
     "CATALOGUE",
@@ -57,6 +58,10 @@ CRAFT = {
     "gem": "the gem is reached",
 }
 ITEMS = ["plank", "stick", "cloth", "rope", "bridge", "bed", "axe", "shears", "gold", "gem"]
+WATER = {
+    colour: f"a {colour} ball is touched"
+    for colour in ("red", "green", "blue", "cyan", "yellow", "magenta")
+}
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class WorldEntry:
     """
 
     name: str
-    make: Callable[..., FiniteWorld | PointWorld]
+    make: Callable[..., FiniteWorld | PointWorld | WaterWorld]
     about: str
     horizon: int
     tasks: Mapping[str, str]
@@ -157,6 +162,21 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         200,
         {"visit": "point-visit", "deliver": "point-deliver"},
         meanings=OFFICE,
+    ),
+    WorldEntry(
+        "Water",
+        WaterWorld,
+        "coloured balls that bounce in a pond, to be touched by an agent that accelerates",
+        600,
+        {
+            "red-green": "water-red-green",
+            "blue-cyan": "water-blue-cyan",
+            "both": "water-both",
+            "strict": "water-strict",
+            "balance": "water-balance",
+            "repay": "water-repay",
+        },
+        meanings=WATER,
     ),
 )
 """All worlds."""

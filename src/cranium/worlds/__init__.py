@@ -1,5 +1,6 @@
 """The worlds: Gymnasium environments with named events, and any finite one as arrays."""
 
+from cranium.worlds.balls import Ball
 from cranium.worlds.craft import CraftWorld
 from cranium.worlds.enumeration import enumerate_env
 from cranium.worlds.finite import FiniteWorld, Outcome
@@ -8,8 +9,10 @@ from cranium.worlds.letter import LetterEnv, LetterSpec
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld, Region
 from cranium.worlds.tabular import TabularWorld
+from cranium.worlds.water import WaterWorld
 
 __all__ = [
+    "Ball",
     "CraftWorld",
     "FiniteWorld",
     "Grid",
@@ -20,5 +23,6 @@ __all__ = [
     "PointWorld",
     "Region",
     "TabularWorld",
+    "WaterWorld",
     "enumerate_env",
 ]

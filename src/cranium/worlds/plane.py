@@ -7,6 +7,7 @@ is the array library: NumPy for the environment, ``jax.numpy`` inside a compiled
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,19 @@ from numpy.typing import NDArray
 
 from cranium.worlds.grid import COLOURS, TINTS, Cell, Grid
 
-__all__ = ["draw", "entered", "inside", "move", "show", "take", "write"]
+__all__ = [
+    "blank",
+    "box",
+    "draw",
+    "entered",
+    "inside",
+    "letter",
+    "move",
+    "show",
+    "spot",
+    "take",
+    "write",
+]
 
 Array = Any
 """An array of NumPy, or of the library that ``xp`` stands for."""
@@ -147,18 +160,65 @@ def draw(names: Sequence[str], centres: Array, radii: Array, position: Array) ->
         >>> draw(["A"], np.array([[0.5, 0.5]]), np.array([0.1]), np.array([0.2, 0.2])).shape
         (320, 320, 3)
     """
-    from PIL import Image, ImageDraw, ImageFont
+    image, drawing = blank()
+    tints = {name: TINTS[i % len(TINTS)] for i, name in enumerate(sorted(set(names)))}
+    for name, centre, radius in zip(names, centres, radii, strict=True):
+        drawing.ellipse(box(centre, radius * PIXELS), fill=tints[name], outline=COLOURS["line"])
+        letter(drawing, centre, name[:8])
+    drawing.ellipse(box(position, 5), fill=COLOURS["agent"])
+    return np.asarray(image, dtype=np.uint8).copy()
+
+
+def blank() -> tuple[Any, Any]:
+    """An empty square as an image, and what draws into it.
+
+    Example:
+        >>> blank()[0].size
+        (320, 320)
+    """
+    from PIL import Image, ImageDraw
 
     image = Image.new("RGB", (PIXELS, PIXELS), COLOURS["floor"])
     drawing = ImageDraw.Draw(image)
     drawing.rectangle((0, 0, PIXELS - 1, PIXELS - 1), outline=COLOURS["wall"], width=2)
-    font = ImageFont.load_default(PIXELS * 0.04)
-    tints = {name: TINTS[i % len(TINTS)] for i, name in enumerate(sorted(set(names)))}
-    for name, (x, y), radius in zip(names, centres, radii, strict=True):
-        across, down, size = x * PIXELS, (1 - y) * PIXELS, radius * PIXELS
-        box = (across - size, down - size, across + size, down + size)
-        drawing.ellipse(box, fill=tints[name], outline=COLOURS["line"])
-        drawing.text((across, down), name[:8], fill=COLOURS["text"], font=font, anchor="mm")
-    across, down = position[0] * PIXELS, (1 - position[1]) * PIXELS
-    drawing.ellipse((across - 5, down - 5, across + 5, down + 5), fill=COLOURS["agent"])
-    return np.asarray(image, dtype=np.uint8).copy()
+    return image, drawing
+
+
+def spot(place: Array) -> tuple[float, float]:
+    """Where a place is in an image, in pixels from the top left: y grows upwards in the square.
+
+    Example:
+        >>> spot((0.25, 0.25))
+        (80.0, 240.0)
+    """
+    return float(place[0]) * PIXELS, (1 - float(place[1])) * PIXELS
+
+
+def box(centre: Array, size: float) -> tuple[float, float, float, float]:
+    """The pixels around a disc, whose radius is a number of pixels.
+
+    Example:
+        >>> box((0.5, 0.5), 5)
+        (155.0, 155.0, 165.0, 165.0)
+    """
+    across, down = spot(centre)
+    return across - size, down - size, across + size, down + size
+
+
+def letter(drawing: Any, centre: Array, text: str) -> None:
+    """Write a few letters around a place.
+
+    Example:
+        >>> image, drawing = blank()
+        >>> letter(drawing, (0.5, 0.5), "A")
+        >>> len(image.crop(box((0.5, 0.5), 10)).getcolors()) > 1
+        True
+    """
+    drawing.text(spot(centre), text, fill=COLOURS["text"], font=_font(), anchor="mm")
+
+
+@cache
+def _font() -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(PIXELS * 0.04)

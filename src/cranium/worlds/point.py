@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from math import dist, isfinite
-from numbers import Real
+from math import dist
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import plane
+from cranium.worlds.arguments import as_push, check_choice, check_number, check_place
 from cranium.worlds.finite import Events, check_options, check_span
 from cranium.worlds.grid import MOVES
 
@@ -125,19 +125,21 @@ class PointWorld(gym.Env[Floats, Any]):
         observation: Literal["offers", "markov"] = "offers",
         render_mode: str | None = None,
     ) -> None:
-        _check_choice("actions are", actions, ("continuous", "discrete"))
-        _check_choice("an observation is", observation, ("offers", "markov"))
+        check_choice("actions are", actions, ("continuous", "discrete"))
+        check_choice("an observation is", observation, ("offers", "markov"))
         if render_mode is not None:
-            _check_choice("a render mode is", render_mode, self.metadata["render_modes"])
+            check_choice("a render mode is", render_mode, self.metadata["render_modes"])
         if regions is not None and mail != MAIL:
             raise InvalidArgumentError(
                 f"mail={mail!r} is for the regions that are there by default",
                 fix=f"give it to the region: Region('mail', (0.2, 0.8), times={mail!r})",
             )
         self.regions = _default(mail) if regions is None else _checked(regions)
-        self.speed = _number("the speed", speed, 0.0, 1.0, above=True)
-        self.noise = _number("the noise", noise, 0.0, 1.0)
-        self.start = None if start is None else np.array(_place("the start", start), np.float32)
+        self.speed = check_number("the speed", speed, 0.0, 1.0, above=True)
+        self.noise = check_number("the noise", noise, 0.0, 1.0)
+        self.start = (
+            None if start is None else np.array(check_place("the start", start), np.float32)
+        )
         self.view = observation
         self.render_mode = render_mode
         self._make_arrays()
@@ -207,7 +209,7 @@ class PointWorld(gym.Env[Floats, Any]):
         least, most = self._spans(options.get("times", {}))
         start = self.start
         if options.get("start") is not None:
-            start = np.array(_place("the start", options["start"]), np.float32)
+            start = np.array(check_place("the start", options["start"]), np.float32)
         if start is None:
             start = self.np_random.random(2, np.float32)
         self.position = start.copy()
@@ -220,7 +222,7 @@ class PointWorld(gym.Env[Floats, Any]):
         before = self.position
         if before is None:
             raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
-        velocity = self._velocity(action)
+        velocity = as_push(action, self.action_space, self.moves)
         slip = self.np_random.normal(0.0, self.noise, 2).astype(np.float32) if self.noise else 0.0
         self.position = plane.move(before, velocity, self.speed, slip)
         found = plane.entered(before, self.position, self.centres, self.radii)
@@ -242,22 +244,6 @@ class PointWorld(gym.Env[Floats, Any]):
     def _observe(self) -> Floats:
         seen: Floats = plane.show(self.position, self.left, self.limited, self.scale)
         return seen
-
-    def _velocity(self, action: Any) -> Floats:
-        if isinstance(self.action_space, spaces.Discrete):
-            if self.action_space.contains(action):
-                unit: Floats = self.moves[int(action)]
-                return unit
-        else:
-            try:
-                velocity = np.asarray(action, np.float32)
-            except (TypeError, ValueError):
-                velocity = np.empty(0, np.float32)
-            if velocity.shape == (2,) and np.isfinite(velocity).all():
-                return velocity
-        raise InvalidArgumentError(
-            f"an action of this world is in {self.action_space}, not {shorten(action)}"
-        )
 
     def _spans(self, fixed: Any) -> tuple[Ints, Ints]:
         """The least and the greatest number of times, with those that an episode is given."""
@@ -305,8 +291,8 @@ def _checked(regions: Any) -> tuple[Region, ...]:
         for name in (region.event, region.then):
             if not isinstance(name, str) or not name:
                 raise InvalidArgumentError(f"an event is a name, not {shorten(name)}")
-        _place(f"the centre of {region.event}", region.centre)
-        _number(f"the radius of {region.event}", region.radius, 0.0, 1.0, above=True)
+        check_place(f"the centre of {region.event}", region.centre)
+        check_number(f"the radius of {region.event}", region.radius, 0.0, 1.0, above=True)
         if region.times is not None:
             _span(region.times)
             if region.then == region.event:
@@ -322,29 +308,6 @@ def _checked(regions: Any) -> tuple[Region, ...]:
                 fix="make them smaller, or move them apart: one event happens in a step at most",
             )
     return tuple(regions)
-
-
-def _check_choice(what: str, value: Any, known: Sequence[str]) -> None:
-    if value not in known:
-        raise InvalidArgumentError(f"{what} {' or '.join(known)}, not {shorten(value)}")
-
-
-def _number(what: str, value: Any, low: float, high: float, *, above: bool = False) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
-        number = float(value)
-        if low <= number <= high and not (above and number == low):
-            return number
-    least = "above" if above else "from"
-    raise InvalidArgumentError(
-        f"{what} is a number {least} {low:g} and up to {high:g}, not {shorten(value)}"
-    )
-
-
-def _place(what: str, value: Any) -> tuple[float, float]:
-    if not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
-        raise InvalidArgumentError(f"{what} is a point (x, y) of the square, not {shorten(value)}")
-    x, y = (_number(f"each part of {what}", part, 0.0, 1.0) for part in value)
-    return x, y
 
 
 def _span(times: Any) -> tuple[int, int]:

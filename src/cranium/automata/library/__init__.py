@@ -13,6 +13,12 @@
 | ``craft-plank`` … ``craft-gem`` | the ten usual crafting tasks | (CraftWorld, Andreas et al.) |
 | ``craft-planks`` | N wood, none left, N planks, the workbench | (CraftWorld, our own) |
 | ``craft-planks-and-cloths`` | as many planks as wood, cloths as grass | (CraftWorld, our own) |
+| ``water-red-green`` | red, then green | (WaterWorld, the literature) |
+| ``water-blue-cyan`` | blue, then cyan | (WaterWorld, the literature) |
+| ``water-both`` | both of these, in any interleaving | (WaterWorld, the literature) |
+| ``water-strict`` | red, green, blue, and no other touch | (WaterWorld, the literature) |
+| ``water-balance`` | as many reds as blues, then green | (WaterWorld, our own) |
+| ``water-repay`` | red^N yellow blue^N | (WaterWorld, our own) |
 """
 
 from __future__ import annotations

@@ -1,0 +1,82 @@
+"""What worlds in the plane are told: choices, numbers, places and actions, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from cranium.errors import InvalidArgumentError, shorten
+
+__all__ = ["as_push", "check_choice", "check_number", "check_place"]
+
+
+def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
+    """Refuse what is none of the choices.
+
+    Example:
+        >>> check_choice("actions are", "few", ("continuous", "discrete"))
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: actions are continuous or discrete, not 'few'
+    """
+    if value not in known:
+        raise InvalidArgumentError(f"{what} {' or '.join(known)}, not {shorten(value)}")
+
+
+def check_number(what: str, value: Any, low: float, high: float, *, above: bool = False) -> float:
+    """Accept a number of an interval; ``above``: of one that is open below.
+
+    Example:
+        >>> check_number("the speed", 0, 0.0, 1.0, above=True)
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: the speed is a number above 0 and up to 1, not 0
+    """
+    if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
+        number = float(value)
+        if low <= number <= high and not (above and number == low):
+            return number
+    least = "above" if above else "from"
+    raise InvalidArgumentError(
+        f"{what} is a number {least} {low:g} and up to {high:g}, not {shorten(value)}"
+    )
+
+
+def check_place(what: str, value: Any, margin: float = 0.0) -> tuple[float, float]:
+    """Accept a point of the unit square, so far away from its border.
+
+    Example:
+        >>> check_place("the start", (0.5, 1))
+        (0.5, 1.0)
+    """
+    if not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
+        raise InvalidArgumentError(f"{what} is a point (x, y) of the square, not {shorten(value)}")
+    x, y = (check_number(f"each part of {what}", part, margin, 1.0 - margin) for part in value)
+    return x, y
+
+
+def as_push(
+    action: Any, space: spaces.Space[Any], moves: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """An action as a vector float32 ``[2]``: the one that is given, or the move of that number.
+
+    Example:
+        >>> as_push(1, spaces.Discrete(2), np.array([[1, 0], [0, 1]], np.float32))
+        array([0., 1.], dtype=float32)
+    """
+    if isinstance(space, spaces.Discrete):
+        if space.contains(action):
+            unit: NDArray[np.float32] = moves[int(action)]
+            return unit
+    else:
+        try:
+            push = np.asarray(action, np.float32)
+        except (TypeError, ValueError):
+            push = np.empty(0, np.float32)
+        if push.shape == (2,) and np.isfinite(push).all():
+            return push
+    raise InvalidArgumentError(f"an action of this world is in {space}, not {shorten(action)}")
