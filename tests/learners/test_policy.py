@@ -116,6 +116,15 @@ def test_a_function_that_decides_when_to_stop_may_ask_for_the_optimum():
     assert live.samples == 1
 
 
+def test_many_instances_are_shown_in_one_line():
+    many = np.linspace(0, 1, 300)
+    found = cranium.learners.Evaluation(tuple(map(str, range(300))), *[many] * 4, True, many)
+    assert str(found) == (
+        "300 instances: 0.5000 success on average, 0.0000 at worst, 0.50 steps, "
+        "value 0.5000 of at most 0.5000"
+    )
+
+
 def test_a_policy_is_asked_only_where_it_leads():
     env = letter((1, 2))
     policy = train(letter((1, 2)), "cql", steps=60_000, counter_limit=2).policy
