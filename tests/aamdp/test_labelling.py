@@ -53,6 +53,18 @@ def decorated(before, action, after):
     return "A" if action else ()
 
 
+def test_a_labelling_that_takes_something_else_is_refused_when_it_is_given():
+    lake, task = gym.make("FrozenLake-v1"), cranium.compile_language("goal")
+    with pytest.raises(InvalidArgumentError, match="too many positional arguments"):
+        cranium.product(lake, task, lambda before, after: "goal")
+    with pytest.raises(InvalidArgumentError, match="missing a required argument: 'more'"):
+        cranium.labelling("goal")(lambda before, action, after, more: "goal")
+    with pytest.raises(InvalidArgumentError, match=r"not \{15: 'goal'\}") as refused:
+        cranium.product(lake, task, {15: "goal"})
+    assert "labelling_from_cells" in refused.value.fix
+    cranium.product(lake, task, lambda *step, name="goal": name)
+
+
 def test_a_decorated_labelling_can_be_pickled():
     env = cranium.product(Line(), cranium.compile_language("A^3"), decorated)
     assert pickle.loads(pickle.dumps(env)).labelling is decorated

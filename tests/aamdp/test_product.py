@@ -170,6 +170,7 @@ def test_a_task_that_waits_for_what_never_happens_is_refused():
     ("make", "message"),
     [
         (lambda: cranium.product(None, COUNT, moved), "gymnasium.Env, not None"),
+        (lambda: cranium.product(gym.vector.SyncVectorEnv([Line]), COUNT, moved), "make_vec"),
         (lambda: cranium.product(Line(), "A B", moved), "a task is an automaton, not 'A B'"),
         (lambda: cranium.product(Line(), COUNT, 3), "a labelling is a function"),
         (lambda: cranium.product(Line(), COUNT, moved, horizon=0), "the horizon is a whole number"),

@@ -7,6 +7,7 @@ import signal
 import gymnasium as gym
 import numpy as np
 import pytest
+from aamdp import envs
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from learners.tasks import paying_machine, tasks
@@ -129,6 +130,28 @@ def test_observations_may_be_discretised():
     assert result.policy(np.zeros(4), task.start) in (0, 1)
     with pytest.raises(InvalidArgumentError, match="only the path in Python"):
         train(env, steps=10, path="compiled", discretise=coarse)
+
+
+def test_an_observation_that_looks_like_a_cell_is_not_taken_for_it():
+    """Cell 1 is where places 2 and 3 are; place 1 is in cell 0, although its array is the same."""
+    task = cranium.compile_language("B")
+    env = cranium.product(envs.Line(), task, lambda s, a, s2: "B" if s2[0] == 9 else (), horizon=30)
+    told = {"steps": 500, "seed": 0, "exploration": 0.3}
+    arrays = train(env, discretise=lambda seen: seen // 2, **told)
+    tuples = train(env, discretise=lambda seen: (int(seen[0]) // 2,), **told)
+    assert [int(cell[0]) for cell in arrays.policy.observations] == [0, 1, 2, 3, 4]
+    np.testing.assert_array_equal(arrays.q, tuples.q)
+
+
+def test_cells_and_actions_that_no_table_can_have_are_refused_with_a_way_out():
+    up = cranium.labelling("up")(lambda s, a, s2: "up" if s2[0] > 0.8 else ())
+    swing, task = gym.make("Pendulum-v1"), cranium.compile_language("up")
+    with pytest.raises(WorldError, match="discrete actions") as refused:
+        train(cranium.product(swing, task, up), steps=10, discretise=round)
+    assert "DiscretizeAction" in refused.value.fix
+    env = cranium.product(gym.wrappers.DiscretizeAction(swing, 3), task, up)
+    with pytest.raises(WorldError, match=r"discretise returns .* not \{1\}"):
+        train(env, steps=10, discretise=lambda seen: {1})
 
 
 def test_wrappers_around_the_product_take_part():

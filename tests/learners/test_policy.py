@@ -103,6 +103,28 @@ def test_solved_may_mean_near_the_optimum():
     assert result.samples < 5000
 
 
+def test_a_function_that_decides_when_to_stop_may_ask_for_the_optimum():
+    ice = gym.make("FrozenLake-v1")  # slippery: no policy always succeeds
+    goal = cranium.labelling_from_cells({15: "goal"})
+    env = cranium.product(ice, cranium.compile_language("goal"), goal)
+    told = {"steps": 20_000, "evaluate_every": 500, "until": lambda found: found.gap[0] < 0.01}
+    result = train(env, "planner", **told)
+    assert result.samples < 20_000
+    assert result.samples_to_solve is None
+    assert cranium.solve(env).start_value - result.evaluation.values[0] < 0.01
+    live = train(env, "planner", path="python", steps=50, until=lambda found: found.gap is None)
+    assert live.samples == 1
+
+
+def test_many_instances_are_shown_in_one_line():
+    many = np.linspace(0, 1, 300)
+    found = cranium.learners.Evaluation(tuple(map(str, range(300))), *[many] * 4, True, many)
+    assert str(found) == (
+        "300 instances: 0.5000 success on average, 0.0000 at worst, 0.50 steps, "
+        "value 0.5000 of at most 0.5000"
+    )
+
+
 def test_a_policy_is_asked_only_where_it_leads():
     env = letter((1, 2))
     policy = train(letter((1, 2)), "cql", steps=60_000, counter_limit=2).policy

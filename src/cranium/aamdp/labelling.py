@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -42,10 +43,7 @@ class Labelling:
     """
 
     def __init__(self, function: Function, events: Iterable[str]) -> None:
-        if not callable(function):
-            raise InvalidArgumentError(
-                f"a labelling is a function of (s, a, s′), not {shorten(function)}"
-            )
+        _check_function(function)
         if isinstance(events, str):
             raise InvalidArgumentError(f"the events are a list of names, not {shorten(events)}")
         self.function = function
@@ -240,17 +238,32 @@ def _random_steps(
 def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
     """The labelling that was given, or the world's own."""
     if labelling is not None:
-        if not callable(labelling):
-            raise InvalidArgumentError(
-                f"a labelling is a function of (s, a, s′), not {shorten(labelling)}"
-            )
-        return labelling
+        return _check_function(labelling)
     if getattr(env.unwrapped, "events", None) is None:
         raise WorldError(
             f"{type(env.unwrapped).__name__} names no events of its own",
             fix="give a labelling: a function of (s, a, s′) that returns the names of the events",
         )
     return WorldEvents(env.unwrapped)
+
+
+def _check_function(function: Any) -> Function:
+    """Accept what can be called with (s, a, s′)."""
+    if not callable(function):
+        raise InvalidArgumentError(
+            f"a labelling is a function of (s, a, s′), not {shorten(function)}",
+            fix="labelling_from_cells makes one from a dictionary of cells",
+        )
+    try:
+        inspect.signature(function).bind(None, None, None)
+    except TypeError as problem:
+        raise InvalidArgumentError(
+            f"a labelling is a function of (s, a, s′); called with these, this one says: {problem}",
+            fix="def events(before, action, after): …",
+        ) from None
+    except ValueError:
+        pass  # built in: nobody knows what it takes
+    return cast(Function, function)
 
 
 class WorldEvents:

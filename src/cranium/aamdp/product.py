@@ -78,7 +78,13 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         encoding: Encoding | None = None,
     ) -> None:
         if not isinstance(env, gym.Env):
-            raise InvalidArgumentError(f"an environment is a gymnasium.Env, not {shorten(env)}")
+            many = isinstance(env, gym.vector.VectorEnv)
+            raise InvalidArgumentError(
+                f"an environment is a gymnasium.Env, not {shorten(env)}",
+                fix="make a vector of products: gymnasium.make_vec(…, wrappers=[…])"
+                if many
+                else "gymnasium.make(…) makes one",
+            )
         if not isinstance(automaton, CountingRewardAutomaton):
             raise InvalidArgumentError(
                 f"a task is an automaton, not {shorten(automaton)}",

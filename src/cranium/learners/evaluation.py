@@ -32,6 +32,8 @@ __all__ = ["Evaluation", "Examiner", "LiveExaminer", "TabularExaminer", "evaluat
 
 Instances = Mapping[str, Mapping[str, Any]]
 Floats = NDArray[np.float64]
+SHOWN = 50
+"""How many instances are shown one by one, at most."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,13 @@ class Evaluation:
         return self.is_solved()
 
     def __str__(self) -> str:
+        if len(self.instances) > SHOWN:
+            best = "" if self.optimum is None else f" of at most {self.optimum.mean():.4f}"
+            return (
+                f"{len(self.instances)} instances: {self.success.mean():.4f} success on average, "
+                f"{self.success.min():.4f} at worst, {self.lengths.mean():.2f} steps, "
+                f"value {self.values.mean():.4f}{best}"
+            )
         width = max(len(name) for name in self.instances)
         lines = [
             f"{name:<{width}}  {self.success[i]:.4f} success, {self.lengths[i]:.2f} steps"

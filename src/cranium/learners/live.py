@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.errors import WorldError
+from cranium.errors import WorldError, shorten
 from cranium.learners import kernels, live_kernels
 from cranium.learners.brains import Brain
 from cranium.learners.episodes import EpisodeLog, Floats
@@ -46,7 +46,7 @@ class LiveRun:
         if not isinstance(actions, gym.spaces.Discrete):
             raise WorldError(
                 f"a table needs discrete actions, not {actions}",
-                fix='train with "ctd3", or make the world with discrete actions, if it has some',
+                fix="use td3 or ctd3, or put gymnasium.wrappers.DiscretizeAction around it",
             )
         if env.observation_space != product.observation_space:
             raise WorldError(
@@ -84,6 +84,8 @@ class LiveRun:
             self.rows,
         )
         plain, pays = self.plain and self.discretise is None, self.pays
+        if self.discretise is not None:
+            numbers = {}  # an observation may look like a cell, and is in another one
         action, first = self.action, self.first_action
         for _ in range(min(steps, CHUNK)):
             if action < 0:
@@ -152,7 +154,13 @@ class LiveRun:
     def _number(self, ground: Any) -> int:
         seen = ground if self.discretise is None else self.discretise(ground)
         key = seen.tobytes() if type(seen) is np.ndarray else hashable(seen)
-        number = self.numbers.get(key)
+        try:
+            number = self.numbers.get(key)
+        except TypeError:
+            raise WorldError(
+                f"discretise returns numbers, names, tuples or arrays, not {shorten(seen)}",
+                fix="return something that can be a key of a dictionary",
+            ) from None
         if number is None:
             number = len(self.numbers)
             if number == self.brain.memory.room:

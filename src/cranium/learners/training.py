@@ -74,9 +74,10 @@ def train(
             ``"dqn"``, ``"cdqn"``, ``"dcrm"``, ``"td3"`` or ``"ctd3"``.
         steps: How many samples to take.
         seed: The same seed gives the same result, bit for bit.
-        until: When to stop earlier: ``"solved"``, a function of the evaluation, or
-            ``Streak(100)``: so many training episodes in a row succeeded. That is looked at every
-            1,000 samples, so a few more are taken; ``streak_at`` of the result is exact.
+        until: When to stop earlier: ``"solved"``, a function of the evaluation (which knows the
+            optimum where the world is finite), or ``Streak(100)``: so many training episodes in a
+            row succeeded. That is looked at every 1,000 samples, so a few more are taken;
+            ``streak_at`` of the result is exact.
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
         counter_limit: Up to which counter values configurations are imagined (at most the product's
