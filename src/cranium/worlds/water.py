@@ -74,6 +74,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         velocities: Their velocities, float32 ``[B, 2]``.
         paint: Whether each ball has each colour, bool ``[B, C]``.
         moves: The discrete actions as continuous ones, float32 ``[5, 2]``.
+        action_names: What they are called.
 
     Example:
         >>> env = WaterWorld(layout="pair", moving=False, radius=0.1, thrust=0.05, top_speed=0.1)
@@ -87,6 +88,7 @@ class WaterWorld(gym.Env[Floats, Any]):
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 20}  # noqa: RUF012
+    action_names = ("nothing", *MOVES)
 
     def __init__(
         self,
