@@ -26,7 +26,7 @@ PAPER, INK = (255, 255, 255), (30, 30, 30)
 GAP = 16
 SIDE = 400
 """How wide and high a map is at most."""
-MACHINE = (960, 420)
+MACHINE = (960, 720)
 """How wide and high a machine is at most: its texts stay legible."""
 LETTERS = 15
 
