@@ -90,11 +90,12 @@ def task() -> gym.Env[Any, Any]:
 
 
 def fused(steps: int, **more: Any) -> Callable[[], float]:
-    """Seconds of a run in our loop."""
+    """Seconds of a run in our loop; the environment is there already, as it is for the others."""
 
     def run() -> float:
+        env = task()
         begin = time.perf_counter()
-        cranium.train(task(), "cdqn", steps=steps, evaluate_every=steps, **OURS, **more)
+        cranium.train(env, "cdqn", steps=steps, evaluate_every=steps, **OURS, **more)
         return time.perf_counter() - begin
 
     return run
@@ -162,6 +163,21 @@ def seeds(steps: int, count: int) -> float:
     return time.perf_counter() - begin
 
 
+def together(steps: int, count: int) -> float:
+    """How long several seeds take in one loop (vmap), against one after the other."""
+    env, told = task(), {"steps": steps, "evaluate_every": steps, **OURS}
+    spent = []
+    for run in (
+        lambda: cranium.learners.train_seeds(env, "cdqn", seeds=range(count), **told),
+        lambda: [cranium.train(env, "cdqn", seed=seed, **told) for seed in range(count)],
+    ):
+        run()  # compile
+        begin = time.perf_counter()
+        run()
+        spent.append(time.perf_counter() - begin)
+    return spent[0] / spent[1]
+
+
 def main() -> None:
     """Measure all of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -188,6 +204,8 @@ def main() -> None:
     print(f"with compiling: {seconds:.1f} s; SB3 takes {medians(found)['SB3'] / seconds:.1f} times")
     results["10 seeds"] = seconds = seeds(given.steps, 10)
     print(f"10 seeds on all cores: {seconds:.1f} s")
+    results["together"] = times = together(given.steps // 6, 5)
+    print(f"5 seeds in one loop take {times:.1f} times as long as one after the other")
     write("deep", json.loads(json.dumps(results)))
 
 

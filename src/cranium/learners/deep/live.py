@@ -23,6 +23,7 @@ from cranium.learners.deep.brain import DeepBrain
 from cranium.learners.deep.imagine import Replay, imagine
 from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.policy import scaled
+from cranium.learners.deep.worlds import put
 from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
@@ -56,7 +57,7 @@ class LiveDeepRun:
         self._refresh()
         width = int(brain.encoding.width)
         weights = brain.method.weights(brain.drawing(), width, self.machine)
-        self.learned = brain.method.new(jax.tree.map(jnp.asarray, weights), self.machine)
+        self.learned = brain.method.new(jax.tree.map(put, weights), self.machine)
         self.replay = self._room(brain.config.replay, width)
         self.ground: Any = None  # None between episodes
         self.flat = np.zeros(width, np.float32)

@@ -13,6 +13,7 @@ from cranium.aamdp.labelling import WorldEvents
 from cranium.aamdp.planning import find_product
 from cranium.errors import WorldError
 from cranium.learners.deep.optimiser import normal
+from cranium.learners.deep.worlds import put
 from cranium.learners.memory import Memory
 from cranium.worlds import plane
 from cranium.worlds.point import PointWorld
@@ -115,4 +116,4 @@ def point_world(env: gym.Env[Any, Any], memory: Memory) -> PointJaxWorld | None:
         np.bool_(anywhere),
         np.array(rows, np.int32),
     )
-    return PointJaxWorld(*(jnp.asarray(one) for one in arrays))
+    return PointJaxWorld(*map(put, arrays))

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from cranium.aamdp.product import AutomatonAugmentedMDP
@@ -15,7 +14,7 @@ from cranium.learners import kernels
 from cranium.learners.deep.brain import DeepBrain
 from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.loop import interact, new_life
-from cranium.learners.deep.worlds import finite_world
+from cranium.learners.deep.worlds import finite_world, put
 from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, TabularExaminer
 from cranium.learners.tabular import TabularRun
@@ -104,7 +103,7 @@ class FiniteDeepRun(FusedRun):
         log: bool = False,
     ) -> None:
         listed = TabularRun(product, model, brain, examiner, seed)  # type: ignore[arg-type]
-        self.rows, self.columns = jnp.asarray(listed.rows), jnp.asarray(listed.columns)
+        self.rows, self.columns = put(listed.rows, np.int32), put(listed.columns, np.int32)
         state = np.int32(brain.memory.position[kernels.STATE])
         brain.list_target(len(brain.seen))
         world = finite_world(listed.world, np.array(brain.seen))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cranium.learners import kernels
 from cranium.learners.memory import Memory
 
-__all__ = ["FiniteJaxWorld", "JaxMachine", "finite_world", "jax_machine"]
+__all__ = ["FiniteJaxWorld", "JaxMachine", "finite_world", "jax_machine", "put"]
 
 Array = jax.Array
 
@@ -69,9 +69,10 @@ class FiniteJaxWorld(NamedTuple):
         return self.features
 
 
-def _put(values: Any, kind: Any) -> Array:
-    """An array for JAX; NumPy changes its kind, because JAX would compile something for that."""
-    return jnp.asarray(np.asarray(values, kind))
+def put(values: Any, kind: Any = None) -> Array:
+    """An array for JAX; NumPy makes it, because JAX would compile something for every shape."""
+    found: Array = jax.device_put(np.asarray(values, kind))
+    return found
 
 
 def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJaxWorld:
@@ -81,15 +82,15 @@ def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJ
     k = np.minimum(np.arange(most), counts[:, None] - 1) + world.first[:-1, None]
     real = np.arange(most) < counts[:, None]
     return FiniteJaxWorld(
-        _put(world.next_state[k], np.int32),
-        _put(np.where(real, world.cumulative[k], 2.0), np.float32),
-        _put(world.row[k], np.int32),
-        jnp.asarray(world.terminated[k]),
-        _put(world.extra[k], np.float32),
-        _put(world.starts, np.int32),
-        _put(world.start_cumulative, np.float32),
-        _put(world.observation, np.int32),
-        _put(features, np.float32),
+        put(world.next_state[k], np.int32),
+        put(np.where(real, world.cumulative[k], 2.0), np.float32),
+        put(world.row[k], np.int32),
+        put(world.terminated[k]),
+        put(world.extra[k], np.float32),
+        put(world.starts, np.int32),
+        put(world.start_cumulative, np.float32),
+        put(world.observation, np.int32),
+        put(features, np.float32),
     )
 
 
@@ -137,13 +138,13 @@ def jax_machine(
     rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
     hopes = np.zeros(len(mind.ending)) if potential is None else potential
     return JaxMachine(
-        _put(np.pad(mind.next_configuration, rows), np.int32),
-        _put(np.pad(mind.reward, rows), np.float32),
-        _put(np.pad(mind.function, rows), np.int32),
-        _put(mind.ending, np.int32),
-        _put(mind.counters, np.int32),
-        _put(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32),
-        _put(features, np.float32),
-        _put(memory.space.start, np.int32),
-        _put(alive if members else alive[:0], np.int32),
+        put(np.pad(mind.next_configuration, rows), np.int32),
+        put(np.pad(mind.reward, rows), np.float32),
+        put(np.pad(mind.function, rows), np.int32),
+        put(mind.ending, np.int32),
+        put(mind.counters, np.int32),
+        put(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32),
+        put(features, np.float32),
+        put(memory.space.start, np.int32),
+        put(alive if members else alive[:0], np.int32),
     )
