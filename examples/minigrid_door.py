@@ -18,8 +18,6 @@ from minigrid.core.constants import OBJECT_TO_IDX
 
 import cranium
 
-DOOR = OBJECT_TO_IDX["door"]
-
 
 def learn(*, seed: int = 0) -> tuple[Any, Any]:
     """The product, and what came of training in it."""
@@ -35,7 +33,7 @@ def learn(*, seed: int = 0) -> tuple[Any, Any]:
 
     @cranium.labelling("key", "open", "goal")
     def events(before, action, after):
-        opens = ((after[4::3] == DOOR) & (after[6::3] < before[6::3])).any()
+        opens = (after[6::3] < before[6::3])[after[4::3] == OBJECT_TO_IDX["door"]].any()
         told = {"key": after[3] > before[3], "open": opens, "goal": after[0] == after[1] == 3}
         return {name for name, happens in told.items() if happens}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import warnings
 
 import pexpect
 
@@ -12,9 +14,14 @@ class Terminal:
 
     def __init__(self, *arguments, env=None, cwd=None, size=(40, 120)):
         command = ["-m", "cranium", *arguments]
-        self.child = pexpect.spawn(
-            sys.executable, command, env=env, cwd=cwd, timeout=60, encoding="utf-8", dimensions=size
-        )
+        env = {**(os.environ if env is None else env), "TERM": "xterm-256color"}
+        env.pop("COLUMNS", None)
+        env.pop("LINES", None)
+        told = {"timeout": 60, "encoding": "utf-8", "dimensions": size}
+        with warnings.catch_warnings():
+            # JAX, if a test has started it, warns of a fork; another program takes over at once.
+            warnings.simplefilter("ignore")
+            self.child = pexpect.spawn(sys.executable, command, env=env, cwd=cwd, **told)
 
     def expect(self, words):
         self.child.expect_exact(words)
@@ -28,4 +35,8 @@ class Terminal:
     def end(self):
         self.child.expect(pexpect.EOF)
         self.child.close()
-        return self.child.exitstatus
+        return (
+            self.child.exitstatus
+            if self.child.signalstatus is None
+            else 128 + self.child.signalstatus
+        )

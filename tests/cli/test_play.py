@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
+from rich.console import Console
 from terminal import Terminal
+
+from cranium.aamdp.catalogue import CATALOGUE, make_env
+from cranium.automata import library
+from cranium.cli.screen import view
+from cranium.replay import Recorder
+from cranium.replay.text import facts
 
 RIGHT, LEFT, UP, DOWN = "\x1b[C", "\x1b[D", "\x1b[A", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"
@@ -28,7 +38,6 @@ def test_a_person_plays_to_the_end_and_watches_it_again(tmp_path):
     game.expect("step      0 of 0")
     game.expect("▶")
     moves = {"right": RIGHT, "left": LEFT, "up": UP, "down": DOWN}
-    from cranium.aamdp.catalogue import make_env
     from cranium.languages import compile_language
     from cranium.learners import train
 
@@ -113,12 +122,118 @@ def test_a_point_is_moved_by_the_arrows(tmp_path):
     assert json.loads(path.read_text())["steps"][1]["action"] == [-1.0, 0.0]
 
 
-def test_little_room_shows_what_matters():
-    game = Terminal("play", "Office", "mail-and-coffee", size=(30, 60))
+def test_without_a_task_it_is_the_first_and_a_new_size_is_drawn_anew():
+    game = Terminal("play", "Office", size=(30, 60))
     game.expect("step      0 of 0")
+    game.expect("▶ fetch mail")
+    game.child.setwinsize(6, 20)
+    game.expect("this needs a window")
+    game.child.setwinsize(40, 120)
     game.expect("▶ fetch mail")
     game.press("q")
     assert game.end() == 0
+
+
+def test_a_game_that_did_not_begin_replaces_no_recording(tmp_path):
+    path = tmp_path / "episode.json"
+    path.write_text("precious")
+    here = ["play", "Office", "mail-delivery", "--record", str(path)]
+    assert "needs a terminal" in call(*here, code=2)
+    game = Terminal(*here)
+    game.expect("step      0 of 0")
+    game.child.sendintr()
+    assert game.end() == 130
+    assert path.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_closed_window_and_a_kill_keep_what_was_played(tmp_path, name):
+    path = tmp_path / "episode.json"
+    game = Terminal("play", "Office", "mail-delivery", "--record", str(path))
+    game.expect("step      0 of 0")
+    game.press(UP)
+    game.expect("step      1 of 1")
+    game.child.kill(getattr(signal, name))
+    assert game.end() == 128 + getattr(signal, name)
+    assert len(json.loads(path.read_text())["steps"]) == 2
+
+
+def test_ctrl_c_twice_keeps_it_too(tmp_path):
+    path = tmp_path / "episode.json"
+    game = Terminal("play", "Office", "mail-delivery", "--record", str(path))
+    game.expect("step      0 of 0")
+    game.press(UP)
+    game.expect("step      1 of 1")
+    game.child.kill(signal.SIGINT)
+    time.sleep(0.001)
+    game.child.kill(signal.SIGINT)
+    game.end()
+    assert len(json.loads(path.read_text())["steps"]) == 2
+
+
+def test_keys_that_mean_nothing_do_nothing(tmp_path):
+    path = tmp_path / "episode.json"
+    game = Terminal("play", "Office", "mail-delivery", "--record", str(path))
+    game.expect("step      0 of 0")
+    for key in ("\x1b[1;5D", "\x1b[1;2A", "\x1b[3~", "\x1b[15~", "\x1bx", "\x1a", "\x1bOP"):
+        game.press(key)
+        time.sleep(0.15)
+    game.press(UP)
+    game.expect("step      1 of 1: up")
+    game.press("q")
+    assert game.end() == 0
+    again = Terminal("replay", str(path))
+    again.expect("step      0 of 1")
+    for key in ("\x1b[6~", "\x1b[3~", "\x1b[15~", "\x1bx", "\x1b[1;5C"):
+        again.press(key)
+        time.sleep(0.15)
+    again.press(RIGHT)
+    again.expect("step      1 of 1")
+    again.press("q")
+    assert again.end() == 0
+
+
+def test_decimal_options_reach_the_world(tmp_path):
+    path = tmp_path / "episode.json"
+    game = Terminal("play", "Water", "red-green", "--with", "radius=0.1", "--with", "layout=pair", "--with", "thrust=.05", "--record", str(path))  # fmt: skip
+    game.expect("step      0 of 0")
+    game.press(RIGHT)
+    game.expect("step      1 of 1: right")
+    game.press("q")
+    assert game.end() == 0
+    assert json.loads(path.read_text())["settings"] == {
+        "radius": 0.1,
+        "layout": "pair",
+        "thrust": 0.05,
+    }
+    assert "step      1 of 1: right" in call("replay", path)
+
+
+SIZES = [(120, 40), (80, 24), (60, 20), (40, 16), (24, 10)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.name)
+def test_in_every_size_what_matters_is_seen(entry, size):
+    for machine in entry.tasks.values():
+        env = make_env(entry.name, library.load(machine))
+        recorder = Recorder(env, world=entry.name)
+        env.action_space.seed(0)
+        for _ in range(3):
+            if not recorder.moments[-1].over:
+                recorder.step(env.action_space.sample())
+        episode, number = recorder.episode, len(recorder.moments) - 1
+        console = Console(width=size[0], height=size[1], file=io.StringIO(), force_terminal=False)
+        console.print(view(episode, number, "keys", *size))
+        shown = console.file.getvalue().rstrip("\n").splitlines()
+        assert len(shown) <= size[1]
+        assert all(len(line.rstrip()) <= size[0] for line in shown)
+        text = "\n".join(shown)
+        for line in facts(episode, number):
+            assert line[: size[0] - 2] in text
+        assert sum("▶" in line for line in shown) == 1
+        if size[1] > 12:
+            assert "@" in text, "and where the agent is"
 
 
 def test_an_agent_is_watched(tmp_path):
@@ -139,7 +254,10 @@ def test_an_agent_is_watched(tmp_path):
     ("arguments", "message"),
     [
         (["play", "Nowhere"], "no such world"),
-        (["play", "Office"], "give a TASK"),
+        (["play", "Office", "nothing"], "no such task"),
+        (["play", "Office", "mail-delivery", "--record", "nowhere/e.json"], "No such file"),
+        (["play", "Craft", "gem", "--with", "wood=1..1000000000"], "1,001 numbers at most"),
+        (["solve", "Letter", "anbcn", "--with", "times=1..900000000"], "1,001 numbers at most"),
         (["play", "Office", "mail-delivery"], "needs a terminal"),
         (["play", "Office", "mail-delivery", "--record", "e.gif"], "ends in .json"),
         (["play", "Office", "mail-delivery", "--with", "gold=1"], "cannot be made"),

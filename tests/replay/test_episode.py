@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import gymnasium as gym
@@ -15,7 +16,7 @@ from cranium.aamdp.catalogue import CATALOGUE, make_env
 from cranium.automata import library
 from cranium.errors import CraniumError, EpisodeEndedError, EpisodeError
 from cranium.replay import Recorder, load_episode, record, save_episode
-from cranium.replay.text import facts, machine_text
+from cranium.replay.text import coloured, facts, machine_text
 
 TASKS = [(entry, task) for entry in CATALOGUE for task in entry.tasks]
 
@@ -67,11 +68,9 @@ def test_a_step_that_is_taken_back_has_never_been(actions):
 @pytest.mark.parametrize(("entry", "task"), TASKS, ids=lambda one: getattr(one, "name", one))
 def test_every_task_is_kept_and_played_again(entry, task, tmp_path):
     env = make_env(entry.name, library.load(entry.tasks[task]))
-    rng = np.random.default_rng(0)
     env.action_space.seed(0)
     made = {"world": entry.name, "settings": {}, "pictures": True}
     episode = record(env, lambda *_: env.action_space.sample(), seed=4, most=40, **made)
-    assert rng is not None
     save_episode(episode, tmp_path / "e.json")
     again = load_episode(tmp_path / "e.json", pictures=True)
     assert again.outcome == episode.outcome
@@ -205,3 +204,129 @@ def test_an_overflow_is_shown_and_is_a_failure():
     episode = record(env, policy)
     assert episode.outcome == "failed"
     assert "counters  passed their limit" in facts(episode, len(episode.moments) - 1)
+
+
+def test_who_interrupts_while_a_step_is_taken_back_loses_nothing(monkeypatch):
+    kept = recorder()
+    for action in (2, 2, 0, 3):
+        kept.step(action)
+    before = list(kept.moments)
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kept.env, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        kept.undo()
+    assert kept.moments == before
+
+
+def test_limits_of_the_product_are_played_again(tmp_path):
+    office = library.load("office")
+    world = cranium.worlds.OfficeWorld(mail=5)
+    policy = cranium.train(
+        cranium.product(world, office, horizon=200), "planner", steps=20_000, until="solved"
+    ).policy
+    path = tmp_path / "e.json"
+    settings = {"mail": 5}
+    env = make_env("Office", office, settings, counter_limit=1)
+    episode = record(env, policy, world="Office", settings=settings)
+    assert episode.outcome == "failed"
+    save_episode(episode, path)
+    assert load_episode(path).moments[-1].configuration == episode.moments[-1].configuration
+    short = gym.wrappers.TimeLimit(make_env("Office", office, settings), 3)
+    save_episode(record(short, policy, world="Office", settings=settings), path)
+    assert load_episode(path).outcome == "time is up"
+
+
+def lake(tmp_path, **changes):
+    env = cranium.product(
+        gym.make("FrozenLake-v1", is_slippery=False, render_mode="ansi"),
+        cranium.compile_language("goal"),
+        cranium.labelling_from_cells({15: "goal"}),
+    )
+    way = iter((1, 1, 2, 1, 2, 2))
+    path = tmp_path / "lake.json"
+    save_episode(record(env, lambda *_: next(way)), path)
+    change(path, **changes)
+    return path
+
+
+def test_orders_to_the_terminal_go_no_further(tmp_path, capsys):
+    path = lake(tmp_path)
+    steps = json.loads(path.read_text())["steps"]
+    assert "\x1b[41m" in steps[0]["text"], "that is how it shows where the agent is"
+    steps[0]["text"] += "\x1b]0;title\x07\x1b[2J\x9b31m"
+    change(path, steps=steps)
+    episode = load_episode(path)
+    assert "\x1b" not in cranium.replay.as_text(episode, 0)
+    assert "title" not in cranium.replay.as_text(episode, 0)
+    shown = coloured(episode.moments[0].text)
+    assert "\x1b[41m" in shown
+    assert "\x1b[2J" not in shown
+    assert "\x9b" not in shown
+    cranium.replay.write_page(episode, tmp_path / "lake.html")
+    assert "u001b" not in (tmp_path / "lake.html").read_text()
+    steps[0]["state"] = "\x1b[31mred"
+    change(path, steps=steps)
+    with pytest.raises(EpisodeError, match="cannot be printed"):
+        load_episode(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "changes", "said"),
+    [
+        (1, {"state": "nowhere"}, "step 1 has the machine in"),
+        (1, {"counters": [7]}, "step 1 has the machine in"),
+        (1, {"success": True}, "success True"),
+        (1, {"events": ["goal"]}, "step 1 has the machine in"),
+        (1, {"events": ["nonsense"]}, "step 1: no such proposition"),
+        (6, {"events": []}, "step 6 has the machine in"),
+    ],
+)
+def test_a_world_that_cannot_be_played_again_is_held_against_its_task(
+    tmp_path, number, changes, said
+):
+    path = lake(tmp_path)
+    steps = json.loads(path.read_text())["steps"]
+    steps[number].update(changes)
+    change(path, steps=steps)
+    with pytest.raises(EpisodeError, match=said):
+        load_episode(path)
+    steps = json.loads(lake(tmp_path).read_text())["steps"]
+    change(path, steps=[*steps, steps[-1]])
+    with pytest.raises(EpisodeError, match="comes after the end"):
+        load_episode(path)
+
+
+def test_what_could_not_be_played_again_is_not_kept(tmp_path):
+    path = tmp_path / "e.json"
+    bonus = cranium.RewardFunction("bonus", lambda *_: 2.0)
+    machine = library.load("mail-delivery")
+    paying = cranium.CountingRewardAutomaton(
+        propositions=machine.propositions,
+        initial=machine.initial,
+        terminal=machine.terminal,
+        accepting=machine.accepting,
+        transitions=[
+            cranium.Transition(source="no mail", guard="mail", target="delivered", reward=bonus)
+        ],
+    )
+    kept = Recorder(make_env("Office", paying), world="Office")
+    with pytest.raises(EpisodeError, match="its rewards are functions"):
+        save_episode(kept.episode, path)
+    start = recorder().moments[0]
+    for action in (np.zeros((2, 2)), {"a": 1}, "left", np.array(1.5)):
+        odd = dataclasses.replace(start, action=action, name="odd")
+        episode = dataclasses.replace(recorder().episode, moments=(start, odd))
+        with pytest.raises(EpisodeError, match="a number or a list of numbers"):
+            save_episode(episode, path)
+    assert not path.exists()
+
+
+def test_a_file_cannot_ask_for_a_world_without_end(tmp_path):
+    path = tmp_path / "e.json"
+    save_episode(recorder().episode, path)
+    change(path, settings={"mail": [1, 10**9]})
+    with pytest.raises(EpisodeError, match="1,001 numbers at most"):
+        load_episode(path)

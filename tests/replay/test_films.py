@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 import subprocess
+import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -75,7 +77,7 @@ def test_a_film_has_the_right_ending(episode, tmp_path, name):
         write_film(episode, tmp_path / name)
 
 
-@pytest.mark.parametrize("speed", [0, -1, 1000, float("nan")])
+@pytest.mark.parametrize("speed", [0, -1, 1000, float("nan"), "4"])
 def test_a_speed_makes_sense(episode, tmp_path, speed):
     for write, name in ((write_film, "e.gif"), (write_page, "e.html")):
         with pytest.raises(CraniumError, match="steps a second"):
@@ -182,17 +184,47 @@ def test_the_page_needs_nothing_else_and_fits_the_screen(episode, tmp_path):
 
 def test_names_cannot_break_out_of_the_page(tmp_path):
     evil = "</script><script>document.title='broken'</script>"
-    machine = cranium.compile_language("A B")
-    named = cranium.CountingRewardAutomaton(
-        propositions=machine.propositions,
-        initial=machine.initial,
-        terminal=machine.terminal,
-        accepting=machine.accepting,
-        transitions=machine.transitions,
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial=evil,
+        terminal=["done"],
+        accepting=["done"],
+        transitions=[cranium.Transition(source=evil, guard="A", target="done", reward=1)],
         name=evil,
     )
-    env = cranium.product(cranium.worlds.LetterEnv.experiment(1), named, horizon=50)
+    env = cranium.product(cranium.worlds.LetterEnv.experiment(1), machine, horizon=50)
     page = tmp_path / "e.html"
     write_page(record(env, lambda *_: 0, most=3), page)
-    assert evil not in page.read_text(encoding="utf-8")
-    assert '<pre id="map"' in page.read_text(encoding="utf-8"), "not drawn: shown as text"
+    text = page.read_text(encoding="utf-8")
+    assert evil not in text
+    assert text.count("</script>") == 2, "those of the page itself"
+    assert '<pre id="map"' in text, "not drawn: shown as text"
+
+
+def test_long_films_are_not_held_in_memory(tmp_path):
+    env = make_env("Office", library.load("office"))
+    env.action_space.seed(0)
+    told = {"world": "Office", "pictures": True, "most": 300}
+    moving = (2, 3)  # up and down: two pictures
+    ways = iter(moving * 150)
+    long = record(env, lambda *_: next(ways), **told)
+    assert len(long.moments) == 301
+    assert len({id(moment.image) for moment in long.moments}) <= 3
+    tracemalloc.start()
+    write_film(long, tmp_path / "e.mp4", speed=50)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    picture = next(frames(long)).nbytes
+    assert most < 40 * picture, f"{most / picture:.0f} pictures at once"
+
+
+def test_letters_that_the_font_lacks_are_drawn_without_complaint():
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial="日本語",
+        terminal=["done"],
+        transitions=[cranium.Transition(source="日本語", guard="A", target="done")],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert to_png(machine)[1:4] == b"PNG"

@@ -231,6 +231,7 @@ def make_env(
     options: Mapping[str, Any] | None = None,
     *,
     horizon: int | None = None,
+    counter_limit: int | None = None,
 ) -> AutomatonAugmentedMDP:
     """A world with any task.
 
@@ -239,6 +240,7 @@ def make_env(
         automaton: The task.
         options: Arguments of the world.
         horizon: After how many steps an episode is cut off; by default the world's.
+        counter_limit: What no counter may pass; by default what no episode can pass.
 
     Example:
         >>> make_env("Office", library.load("office"), {"mail": 2}).horizon
@@ -252,7 +254,8 @@ def make_env(
             f"the world {world} cannot be made with {shorten(dict(options or {}))}: {problem}",
             fix="see the arguments of the world in the reference",
         ) from None
-    return AutomatonAugmentedMDP(made, automaton, horizon=horizon or entry.horizon)
+    limits: dict[str, Any] = {"horizon": horizon or entry.horizon, "counter_limit": counter_limit}
+    return AutomatonAugmentedMDP(made, automaton, **limits)
 
 
 def find_world(name: str) -> WorldEntry:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat, starmap
 from typing import Any, Literal
 
@@ -75,6 +75,11 @@ class Encoding(ABC):
     def join(self, ground: Any, part: Any) -> Any:
         """An observation from the ground observation and the machine's part."""
 
+    def shower(self, configuration: Configuration) -> Callable[[Any], Any]:
+        """What makes the observation of ⟨s, u, c⟩ from that of s: made once, and called often."""
+        part = self.machine_part(configuration)
+        return lambda ground: self.join(ground, part)
+
     @property
     def most(self) -> int:
         """The greatest value of a counter that is shown."""
@@ -131,6 +136,17 @@ class DictEncoding(Encoding):
         if counters is None:
             return {"ground": ground, "machine_state": state}
         return {"ground": ground, "machine_state": state, "counters": next(counters)}
+
+    def shower(self, configuration: Configuration) -> Callable[[Any], Any]:
+        """As ``join`` does it, without looking at the part each time."""
+        state, counters = self.machine_part(configuration)
+        if counters is None:
+            return lambda ground: {"ground": ground, "machine_state": state}
+        return lambda ground: {
+            "ground": ground,
+            "machine_state": state,
+            "counters": next(counters),
+        }
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""

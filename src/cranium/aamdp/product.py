@@ -103,7 +103,6 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.encoding = copy.copy(encoding) if encoding else DictEncoding()  # each binds its own
         self.encoding.bind(env.observation_space, automaton, self.counter_limit)
         self.observation_space = self.encoding.space
-        self._show = self.encoding.join
         self._declared = self._check_vocabulary()
         # With one of our own worlds, its own events and constant rewards nothing of what was seen
         # before is needed, and nothing that was given out is written into.
@@ -145,7 +144,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._observation = kept(observation)
         self._left = self.horizon or -1
         told = _told(frozenset(), node.configuration, success=False)
-        return self._show(kept(observation), node.part), {**info, **told}
+        return node.show(kept(observation)), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do something in the environment, and let the automaton read what happened.
@@ -162,13 +161,13 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         left = self._left
         if not left:
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
-        label, show = self.labelling, self._show  # faster to call than as attributes
+        label = self.labelling  # faster to call than as an attribute
         after, own, terminated, truncated, info = self.env.step(action)
         events = label(self._observation, action, after)
         try:
-            self._node, part, reward, function, ended, told = self._node.moves[events]
+            self._node, show, reward, function, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
-            self._node, part, reward, function, ended, told = self._find_move(events)
+            self._node, show, reward, function, ended, told = self._find_move(events)
         if self._careful:
             if function is not None:
                 reward = float(function(self._observation, action, after))
@@ -184,14 +183,14 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
                 truncated = True
             if terminated:
                 info["ground_terminated"] = ended = True
-        return show(after, part), reward, ended, truncated, info
+        return show(after), reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once
 
     def _node_of(self, configuration: Configuration) -> _Node:
         if configuration not in self._nodes:
-            part = self.encoding.machine_part(configuration)
-            self._nodes[configuration] = _Node(configuration, part)
+            show = self.encoding.shower(configuration)
+            self._nodes[configuration] = _Node(configuration, show)
         return self._nodes[configuration]
 
     def _find_move(self, events: Any) -> _Move:
@@ -215,7 +214,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         ends = over or self.automaton.is_terminal(after)
         success = not over and self.automaton.is_accepting(after)
         node, told = self._node_of(after), _told(label, after, success=success)
-        return node, node.part, reward, function, ends, told
+        return node, node.show, reward, function, ends, told
 
     def __getstate__(self) -> dict[str, Any]:
         # What was worked out is left behind: a long chain of it would be too deep to pickle.
@@ -261,15 +260,15 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
 class _Node:
     """A configuration, how it is shown, and what events do in it."""
 
-    __slots__ = ("configuration", "moves", "part")
+    __slots__ = ("configuration", "moves", "show")
 
-    def __init__(self, configuration: Configuration, part: Any) -> None:
+    def __init__(self, configuration: Configuration, show: Callable[[Any], Any]) -> None:
         self.configuration = configuration
-        self.part = part
+        self.show = show
         self.moves: dict[Any, _Move] = {}
 
 
-_Move = tuple[_Node, Any, float, RewardFunction | None, bool, dict[str, Any]]
+_Move = tuple[_Node, Callable[[Any], Any], float, RewardFunction | None, bool, dict[str, Any]]
 """The next configuration and how it is shown, the reward or the function that gives it, whether it
 ends, and the info."""
 

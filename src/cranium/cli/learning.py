@@ -29,7 +29,7 @@ from cranium.cli.sources import (
 from cranium.errors import InvalidArgumentError, PolicyError, check_count
 from cranium.learners import LEARNERS, Evaluation, TrainingResult
 from cranium.learners.choice import choose_config
-from cranium.replay.files import as_options, check_path, save_episode
+from cranium.replay.files import as_options, check_place, save_episode
 
 __all__ = ["register"]
 
@@ -287,10 +287,13 @@ def evaluate(
     """
     with errors_as_json(as_json):
         if record is not None:
-            check_path(record)
+            check_place(record)
         policy = cranium.Policy.load(agent).with_unknown(unknown)
         recipe = policy.about.get("recipe")
-        if not isinstance(recipe, dict) or not isinstance(recipe.get("options"), dict):
+        kinds = {"options": dict, "world": str}
+        if not isinstance(recipe, dict) or any(
+            not isinstance(recipe.get(key), kind) for key, kind in kinds.items()
+        ):
             raise PolicyError(
                 f"{agent} does not say in which world it was trained",
                 fix="evaluate it in Python: cranium.evaluate(env, cranium.Policy.load(…))",
@@ -299,9 +302,6 @@ def evaluate(
         env = make_env(recipe["world"], policy.automaton, settings)
         with working("evaluating"):
             evaluation = cranium.evaluate(env, policy)
-            if record is not None:
-                where = {"world": recipe["world"], "settings": settings}
-                save_episode(cranium.replay.record(env, policy, seed=seed, **where), record)
         if as_json:
             typer.echo(json.dumps(_evaluation_data(evaluation), indent=2))
         else:
@@ -309,8 +309,10 @@ def evaluate(
             told = [policy.about.get(key, "?") for key in ("learner", "seed", "samples")]
             say(f"agent     {told[0]}, seed {told[1]}, {told[2]} samples")
             _report_evaluation(evaluation)
-            if record is not None:
-                say(f"wrote {record}")
+        if record is not None:
+            where = {"world": recipe["world"], "settings": settings}
+            save_episode(cranium.replay.record(env, policy, seed=seed, **where), record)
+            _wrote(record, as_json)
     if not evaluation.solved:
         raise typer.Exit(NOT_SOLVED)
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from cranium.aamdp.catalogue import find_world, make_env
-from cranium.cli.keys import keyboard
+from cranium.cli.keys import NOTHING, check_terminal, farewell, keyboard, undisturbed
 from cranium.cli.output import say, working
+from cranium.cli.screen import view
 from cranium.cli.sources import Options, Task, World, WorldTask, parse_options, task_of
-from cranium.errors import InvalidArgumentError
+from cranium.errors import FileAccessError, InvalidArgumentError
 from cranium.replay import (
     Episode,
     Recorder,
     as_text,
     load_episode,
-    machine_text,
     save_episode,
     write_film,
     write_page,
 )
-from cranium.replay.files import check_path
+from cranium.replay.files import check_place, check_task
 from cranium.replay.film import SPEED
-from cranium.replay.text import HERE, facts
 
 __all__ = ["register"]
 
@@ -52,27 +52,46 @@ def play(
 ) -> None:
     """Play a task by hand, and watch what the machine makes of it.
 
-    The map, the machine with its state marked, its counters, the events and the reward are shown
-    after every step. Arrow keys move; u takes a step back, r begins anew with the next seed, q ends
-    it. For example: cranium play Office mail-and-coffee --record episode.json,
+    Without TASK it is the first of the world. The map, the machine with its state marked, its
+    counters, the events and the reward are shown after every step. Arrow keys move; u takes a step
+    back, r begins anew with the next seed, q ends it.
+    For example: cranium play Office mail-and-coffee --record episode.json,
     and then: cranium replay episode.json
     """
-    automaton = task_of(world, task, language)
-    settings = parse_options(options)
     entry = find_world(world)
-    if record is not None:
-        check_path(record)
+    ready = task if task is not None or language is not None else next(iter(entry.tasks))
+    automaton = task_of(world, ready, language)
+    settings = parse_options(options)
     env = make_env(world, automaton, settings)
+    if record is not None:
+        check_task(automaton, entry.name)
+        check_place(record)
+    check_terminal()
     recorder = Recorder(env, seed=seed, world=entry.name, settings=settings)
     try:
-        _play(recorder, _keys(recorder))
+        with farewell():
+            _play(recorder, _keys(recorder))
     finally:
-        # Also after Ctrl-C: what was played is kept.
-        episode = recorder.episode
-        say(f"{episode.outcome} after {len(episode.moments) - 1} steps")
-        if record is not None:
-            save_episode(episode, record)
-            say(f"wrote {record}")
+        # Also after Ctrl-C, and whatever else ended it: what was played is kept.
+        with undisturbed():
+            _keep(recorder.episode, record)
+
+
+def _keep(episode: Episode, record: Path | None) -> None:
+    steps = len(episode.moments) - 1
+    with suppress(OSError):  # the window may be closed
+        say(f"{episode.outcome} after {steps} step{'' if steps == 1 else 's'}")
+    if record is None or not steps:
+        return
+    try:
+        save_episode(episode, record)
+    except FileAccessError as problem:
+        kept = Path(tempfile.mkdtemp(prefix="cranium-")) / record.name
+        save_episode(episode, kept)
+        problem.fix = f"it was kept as {kept}"
+        raise
+    with suppress(OSError):
+        say(f"wrote {record}")
 
 
 def _play(recorder: Recorder, actions: dict[str, Any]) -> None:
@@ -127,7 +146,7 @@ def replay(
         return
     with working("playing it again"):
         episode = load_episode(file)
-    if not Console().is_terminal:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for number in range(len(episode.moments)):
             say(("\n" if number else "") + as_text(episode, number))
         return
@@ -158,47 +177,17 @@ def _write(file: Path, out: Path, speed: float) -> None:
 def _show(
     look: Callable[[], tuple[Episode, int]], press: Callable[[str], bool], help_line: str
 ) -> None:
-    """Show what there is after every key, until one of them ends it."""
+    """Show what there is after every key, and in every new size, until a key ends it."""
     console = Console(highlight=False)
+    size, key = None, NOTHING
     with keyboard() as read, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(_view(*look(), help_line, console), refresh=True)
-            if press(read()):
+            if key != NOTHING or console.size != size:
+                size = console.size
+                live.update(view(*look(), help_line, *size), refresh=True)
+            key = read()
+            if key != NOTHING and press(key):
                 return
-
-
-def _view(episode: Episode, number: int, help_line: str, console: Console) -> RenderableType:
-    """The map beside what happened and the machine, or above them where that is too wide."""
-    moment = episode.moments[number]
-    rows = moment.text.splitlines()
-    told = facts(episode, number)
-    below = max(map(len, rows), default=0) + 44 > console.width
-    lines = machine_text(episode.task, moment.configuration.state)
-    if len(lines) + len(told) + 5 + (len(rows) if below else 0) > console.height:
-        lines = _shorter(lines)
-    machine = Text(no_wrap=True, overflow="ellipsis")
-    for line in lines:
-        machine.append(line + "\n", style="bold reverse" if line.startswith(HERE) else "")
-    title = Text(f"{episode.world}: {episode.task.name}", style="bold")
-    head = (title, Text(help_line, style="dim"), Text())
-    world, right = Text(moment.text, no_wrap=True), Group(Text("\n".join(told)), Text(), machine)
-    if below:
-        return Group(*head, world, right)
-    grid = Table.grid(padding=(0, 3))
-    grid.add_row(world, right)
-    return Group(*head, grid)
-
-
-def _shorter(lines: list[str]) -> list[str]:
-    """The machine where there is little room: only the arrows that leave the marked state."""
-    shown, here = [], False
-    for line in lines:
-        if not line.startswith(" " * 6):
-            here = line.startswith(HERE)
-            shown.append(line)
-        elif here:
-            shown.append(line)
-    return shown
 
 
 def register(app: typer.Typer) -> None:

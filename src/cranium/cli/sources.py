@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -41,12 +42,13 @@ Options = Annotated[
     typer.Option(
         "--with",
         metavar="NAME=VALUE",
-        help="An option of the world, such as times=3 or mail=1..5; may be repeated.",
+        help="An option of the world, such as times=3, mail=1..5 or radius=0.1; may be repeated.",
         show_default=False,
     ),
 ]
 
 
+DECIMAL = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
 WrittenTo = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")
 ]
@@ -150,6 +152,8 @@ def _value(text: str) -> Any:
         return int(low), int(high)
     if text.isdecimal():
         return int(text)
+    if DECIMAL.fullmatch(text):
+        return float(text)
     return {"none": None, "true": True, "false": False}.get(text.lower(), text)
 
 

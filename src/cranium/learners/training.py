@@ -156,6 +156,10 @@ def train_seeds(
         >>> [(result.seed, result.evaluation.solved) for result in results]
         [(0, True), (1, True), (2, True)]
     """
+    if not isinstance(seeds, Iterable):
+        raise InvalidArgumentError(
+            f"seeds are several numbers, not {shorten(seeds)}", fix="such as seeds=range(10)"
+        )
     loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in seeds]
     together = isinstance(choose_config(learner, None, {}), NetworkConfig) and len(loops) > 1
     if together:

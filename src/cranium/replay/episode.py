@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.aamdp import find_product
+from cranium.aamdp.product import shortest_horizon
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
@@ -75,6 +76,7 @@ class Episode:
         world: The world's name in the catalogue; empty if it is not one of ours.
         settings: What the world was made with.
         horizon: After how many steps it is cut off.
+        counter_limit: What no counter may pass.
 
     Example:
         >>> import gymnasium
@@ -91,6 +93,7 @@ class Episode:
     world: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     horizon: int | None = None
+    counter_limit: int | None = None
 
     @property
     def outcome(self) -> str:
@@ -144,12 +147,13 @@ class Recorder:
         self.pictures = pictures
         self.observation: Any = None
         self.moments: list[Moment] = []
+        self._looks: dict[bytes, NDArray[np.uint8]] = {}
         self.begin(self.seed)
 
     def begin(self, seed: int) -> None:
         """Begin anew."""
         self.seed = seed
-        self.observation, _ = self.env.reset(seed=seed, options=dict(self.options) or None)
+        self.observation, _ = self._reset()
         start = self.product.configuration
         told = (0.0, 0.0, False, False, False)
         self.moments = [Moment(None, "", frozenset(), start, *told, *self._shown())]
@@ -176,11 +180,17 @@ class Recorder:
         return moment
 
     def undo(self) -> None:
-        """Take the last step back: the episode is played again without it."""
-        actions = [moment.action for moment in self.moments[1:-1]]
-        self.begin(self.seed)
-        for action in actions:
-            self.step(action)
+        """Take the last step back: the world goes the same way again, without it."""
+        kept = self.moments[:-1]
+        if not kept:
+            return
+        self.observation, _ = self._reset()
+        for moment in kept[1:]:
+            self.observation, *_ = self.env.step(moment.action)
+        self.moments = kept  # only now: whoever interrupts loses nothing
+
+    def _reset(self) -> tuple[Any, dict[str, Any]]:
+        return self.env.reset(seed=self.seed, options=dict(self.options) or None)
 
     def name_of(self, action: Any) -> str:
         """What an action is called."""
@@ -193,13 +203,19 @@ class Recorder:
     @property
     def episode(self) -> Episode:
         """What has been kept so far."""
-        told = (self.seed, self.options, self.world, self.settings, self.product.horizon)
-        return Episode(self.product.automaton, tuple(self.moments), *told)
+        told = (self.seed, self.options, self.world, self.settings)
+        horizon = shortest_horizon(self.env, self.product.horizon)
+        limits = (horizon, self.product.counter_limit)
+        return Episode(self.product.automaton, tuple(self.moments), *told, *limits)
 
     def _shown(self) -> tuple[str, NDArray[np.uint8] | None]:
         text = _render(self.env, "ansi")
         image = _render(self.env, "rgb_array") if self.pictures else None
-        return "" if text is None else str(text), None if image is None else np.asarray(image)
+        if image is None:
+            return "" if text is None else str(text), None
+        picture = np.asarray(image)
+        # Grids look the same again and again, and a long episode would not fit otherwise.
+        return str(text or ""), self._looks.setdefault(picture.tobytes(), picture)
 
 
 def _render(env: gym.Env[Any, Any], mode: str) -> Any:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from cranium.aamdp.catalogue import make_env
+from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.files import dumps, loads, read_text, write_text
 from cranium.automata.transition import Configuration
-from cranium.errors import CraniumError, EpisodeError, shorten
+from cranium.compiled.tables import OVERFLOW, limited
+from cranium.errors import CraniumError, EpisodeError, FileAccessError, shorten
 from cranium.replay.episode import Episode, Moment, Recorder
 
 __all__ = ["load_episode", "save_episode"]
@@ -22,6 +25,15 @@ __all__ = ["load_episode", "save_episode"]
 FORMAT = "cranium-episode"
 MOST = 100_000
 Number = Annotated[float, Field(allow_inf_nan=False)]
+
+
+def _printable(name: str) -> str:
+    if not name.isprintable():  # it would be an order to the terminal
+        raise ValueError("a name cannot be printed")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_printable)]
 
 
 class _Closed(BaseModel):
@@ -32,9 +44,9 @@ class _Step(_Closed):
     """A step as it is written down; the start is one without an action."""
 
     action: int | list[Number] | None = None
-    name: str = ""
-    events: list[str] = []
-    state: str
+    name: Name = ""
+    events: list[Name] = []
+    state: Name
     counters: list[int]
     reward: Number = 0.0
     terminated: bool = False
@@ -50,6 +62,7 @@ class _File(_Closed):
     settings: dict[str, Any]
     options: dict[str, Any]
     horizon: Annotated[int, Field(ge=1)] | None
+    counter_limit: Annotated[int, Field(ge=0)] | None = None
     seed: Annotated[int, Field(ge=0)]
     task: dict[str, Any]
     steps: Annotated[list[_Step], Field(min_length=1, max_length=MOST)]
@@ -73,6 +86,7 @@ def save_episode(episode: Episode, path: str | os.PathLike[str]) -> None:
         4
     """
     found = check_path(path)
+    check_task(episode.task, episode.world)
     data = {
         "format": FORMAT,
         "version": 1,
@@ -80,6 +94,7 @@ def save_episode(episode: Episode, path: str | os.PathLike[str]) -> None:
         "settings": dict(episode.settings),
         "options": dict(episode.options),
         "horizon": episode.horizon,
+        "counter_limit": episode.counter_limit,
         "seed": episode.seed,
         "task": json.loads(dumps(episode.task, form="json")),
         "steps": [_as_data(moment, looks=not episode.world) for moment in episode.moments],
@@ -95,6 +110,32 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     return found
 
 
+def check_place(path: str | os.PathLike[str]) -> Path:
+    """A place where an episode can be written, before there is one to be lost."""
+    found = check_path(path)
+    try:
+        if found.is_dir():
+            raise IsADirectoryError(None, "it is a directory")
+        with tempfile.TemporaryFile(dir=found.parent):
+            pass
+    except OSError as problem:
+        raise FileAccessError(
+            f"cannot write {found}: {problem.strerror or problem}",
+            fix="name a file in a folder that is there",
+        ) from None
+    return found
+
+
+def check_task(task: CountingRewardAutomaton, world: str) -> None:
+    """Refuse to keep what could not be played again: a file knows functions by their names only."""
+    if world and not task.is_constant:
+        raise EpisodeError(
+            "an episode of this task cannot be kept: its rewards are functions, which are not in a "
+            "file",
+            fix="record it without world=…, as it looked",
+        )
+
+
 def _as_data(moment: Moment, *, looks: bool) -> dict[str, Any]:
     data = {
         "name": moment.name,
@@ -108,8 +149,18 @@ def _as_data(moment: Moment, *, looks: bool) -> dict[str, Any]:
         "text": moment.text if looks else "",
     }
     needed = ("state", "counters")
-    done = {} if moment.action is None else {"action": moment.action}
+    done = {} if moment.action is None else {"action": _action(moment.action)}
     return done | {key: value for key, value in data.items() if value or key in needed}
+
+
+def _action(action: Any) -> Any:
+    """A number, or a list of them: there is no other action in a file."""
+    if isinstance(action, int | np.integer) and not isinstance(action, bool):
+        return int(action)
+    parts = np.asarray(action)
+    if parts.ndim == 1 and parts.dtype.kind in "fiu" and np.isfinite(parts).all():
+        return [float(part) for part in parts]
+    raise EpisodeError(f"an action is a number or a list of numbers, not {shorten(action)}")
 
 
 def _plain(value: Any) -> Any:
@@ -154,12 +205,32 @@ def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Epi
         raise EpisodeError(f"{found}: the task in it: {problem.message}") from None
     if read.world:
         return _played(found, read, task, pictures=pictures)
-    total, moments = 0.0, []
-    for step in read.steps:
+    told = (read.seed, read.options, "", read.settings, read.horizon, read.counter_limit)
+    return Episode(task, tuple(_followed(found, read, task)), *told)
+
+
+def _followed(path: Path, read: _File, task: CountingRewardAutomaton) -> Iterator[Moment]:
+    """The moments of a world that cannot be played again; the machine can, and has to agree."""
+    total, here = 0.0, task.start
+    for number, step in enumerate(read.steps):
+        if number:
+            if task.is_terminal(here) or here == OVERFLOW:
+                raise EpisodeError(f"{path}: step {number} comes after the end")
+            try:
+                after = task.step(here, frozenset(step.events)).configuration
+            except CraniumError as problem:
+                raise EpisodeError(f"{path}: step {number}: {problem.message}") from None
+            here = limited(after, read.counter_limit)
         total += step.reward
-        moments.append(_moment(step, total))
-    told = (read.seed, read.options, "", read.settings, read.horizon)
-    return Episode(task, tuple(moments), *told)
+        moment = _moment(step, total)
+        reached = here != OVERFLOW and task.is_accepting(here)
+        if (moment.configuration, moment.success) != (here, reached):
+            raise EpisodeError(
+                f"{path}: step {number} has the machine in {moment.configuration}, "
+                f"success {moment.success}; but its events lead to {here}",
+                fix="it was recorded with another version, or the file was changed",
+            )
+        yield moment
 
 
 def _told(problem: Exception) -> str:
@@ -189,7 +260,8 @@ def _played(path: Path, read: _File, task: Any, *, pictures: bool) -> Episode:
     """The episode once more in its world, held against what is written."""
     settings, options = as_options(read.settings), as_options(read.options)
     try:
-        env = make_env(read.world, task, settings, horizon=read.horizon)
+        limits = {"horizon": read.horizon, "counter_limit": read.counter_limit}
+        env = make_env(read.world, task, settings, **limits)
         told: dict[str, Any] = {"world": read.world, "settings": settings, "pictures": pictures}
         recorder = Recorder(env, seed=read.seed, options=options, **told)
         for number, step in enumerate(read.steps):

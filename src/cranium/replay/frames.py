@@ -45,23 +45,32 @@ def frames(episode: Episode) -> Iterator[NDArray[np.uint8]]:
     """
     from PIL import Image, ImageDraw
 
-    maps = [_map(moment) for moment in episode.moments]
-    wide, high = max(image.width for image in maps), max(image.height for image in maps)
+    wide, high = _largest(episode)
     font, line = _font(), round(LETTERS * 1.5)
-    told = [facts(episode, number) for number in range(len(maps))]
+    told = [facts(episode, number) for number in range(len(episode.moments))]
     beside = round(max(font.getlength(text) for texts in told for text in texts))
     machine = _machine(episode.task, episode.task.initial)
     top = max(high, line * max(map(len, told)))
     width = max(wide + GAP + beside, machine.width)
     size = (_even(width + 2 * GAP), _even(top + machine.height + 3 * GAP))
-    for moment, image, texts in zip(episode.moments, maps, told, strict=True):
+    for moment, texts in zip(episode.moments, told, strict=True):
         canvas = Image.new("RGB", size, PAPER)
-        canvas.paste(image, (GAP, GAP))
+        canvas.paste(_map(moment), (GAP, GAP))
         canvas.paste(_machine(episode.task, moment.configuration.state), (GAP, top + 2 * GAP))
         pen = ImageDraw.Draw(canvas)
         for number, text in enumerate(texts):
             pen.text((wide + 2 * GAP, GAP + number * line), text, fill=INK, font=font)
         yield np.asarray(canvas, dtype=np.uint8).copy()
+
+
+def _largest(episode: Episode) -> tuple[int, int]:
+    """How wide and high the map is at most; maps of one size are looked at once."""
+    seen: dict[Any, tuple[int, int]] = {}
+    for moment in episode.moments:
+        shape = None if moment.image is None else moment.image.shape
+        if shape not in seen:
+            seen[shape] = _map(moment).size
+    return max(wide for wide, _ in seen.values()), max(high for _, high in seen.values())
 
 
 def scaled(image: NDArray[np.uint8]) -> Image:
@@ -80,9 +89,9 @@ def scaled(image: NDArray[np.uint8]) -> Image:
 def _map(moment: Moment) -> Image:
     if moment.image is None:
         raise EpisodeError(
-            "the world of this episode was not drawn",
-            fix="record with pictures=True; a world that is not of ours needs "
-            "render_mode='rgb_array'",
+            "the world of this episode was not drawn, and a file holds no pictures",
+            fix="write a page (.html), which shows it as text; or write the film from Python: "
+            "record(env, policy, pictures=True), with render_mode='rgb_array'",
         )
     return scaled(moment.image)
 

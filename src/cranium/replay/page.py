@@ -16,7 +16,7 @@ from cranium.errors import EpisodeError
 from cranium.replay.episode import Episode, Moment
 from cranium.replay.film import SPEED, check_speed
 from cranium.replay.frames import scaled
-from cranium.replay.text import facts
+from cranium.replay.text import facts, plain
 
 __all__ = ["write_page"]
 
@@ -135,7 +135,7 @@ def _data(episode: Episode, speed: float, *, drawn: bool) -> dict[str, Any]:
         moments.append(
             {
                 **shown,
-                "text": "" if drawn else moment.text,
+                "text": "" if drawn else plain(moment.text),
                 "state": state,
                 "machine": machines[state],
                 "facts": facts(episode, number),

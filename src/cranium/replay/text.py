@@ -2,13 +2,42 @@
 
 from __future__ import annotations
 
+import re
+
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.draw.edges import arrows
 from cranium.replay.episode import Episode, Moment
 
-__all__ = ["as_text", "facts", "machine_text"]
+__all__ = ["as_text", "coloured", "facts", "machine_text", "plain"]
 
 HERE, ELSEWHERE = "▶ ", "  "
+ORDERS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)?", re.DOTALL)
+"""What a terminal takes for an order: some worlds colour their maps so."""
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def plain(text: str) -> str:
+    r"""A text without orders to a terminal.
+
+    Example:
+        >>> plain("S\x1b[41mF\x1b[0mH\x1b]0;title\x07\n")
+        'SFH\n'
+    """
+    return "".join(c for c in ORDERS.sub("", text) if c == "\n" or c.isprintable())
+
+
+def coloured(text: str) -> str:
+    r"""A text in which colours are the only orders to a terminal.
+
+    Example:
+        >>> coloured("S\x1b[41mF\x1b[0mH\x1b[2J")
+        'S\x1b[41mF\x1b[0mH'
+    """
+    kept, place = [], 0
+    for match in ORDERS.finditer(text):
+        kept += [plain(text[place : match.start()]), match[0] if COLOUR.fullmatch(match[0]) else ""]
+        place = match.end()
+    return "".join([*kept, plain(text[place:])])
 
 
 def machine_text(machine: CountingRewardAutomaton, state: str) -> list[str]:
@@ -93,5 +122,5 @@ def as_text(episode: Episode, number: int) -> str:
         >>> as_text(episode, 0).splitlines()[-1]
         'reward    0 (0 in all)'
     """
-    shown = [episode.moments[number].text] if episode.moments[number].text else []
+    shown = [plain(episode.moments[number].text)] if episode.moments[number].text else []
     return "\n".join([*shown, *facts(episode, number)])

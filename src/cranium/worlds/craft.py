@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.errors import InvalidArgumentError, SpaceError, check_count, shorten
 from cranium.worlds.craft_maps import DRAWN, SIGNS, SIZES, draw_map, random_map
 from cranium.worlds.finite import (
     Events,
@@ -29,6 +29,7 @@ _LETTERS = {name: sign for sign, name in SIGNS.items()}
 _MARKS = {"grass": "gras", "toolshed": "tool", "workbench": "work", "factory": "fact"}
 _RUN_OUT = {"wood": "no_wood", "grass": "no_grass"}
 _State = tuple[Cell, int, int]
+MOST_STARTS = 1_000_000
 Layout = Literal["small", "medium", "large", "random"]
 
 
@@ -112,6 +113,12 @@ class CraftWorld(FiniteWorld):
         wood, grass = (
             supply(name, span, options, f"pieces of {name}") for name, span in self.stock.items()
         )
+        if len(self.starts) * len(wood) * len(grass) > MOST_STARTS:
+            raise SpaceError(
+                f"there are {len(self.starts) * len(wood) * len(grass):,} ways to begin, more than "
+                f"{MOST_STARTS:,}",
+                fix="draw wood and grass from fewer numbers, or give a start",
+            )
         states = list(product(self.starts, wood, grass))
         return [(1 / len(states), state) for state in states]
 

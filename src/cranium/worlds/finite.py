@@ -38,6 +38,8 @@ class Outcome(NamedTuple):
 
 
 MAX_MOVES = 1 << 16
+WIDEST = 1000
+"""How far apart the least and the greatest of a drawn number may be: all of them are listed."""
 
 
 class FiniteWorld(gym.Env[Observation, np.int64]):
@@ -203,7 +205,12 @@ def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
     """
     low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
     check_count(what, low)
-    return low, check_count(most, high, least=low)
+    check_count(most, high, least=low)
+    if high - low > WIDEST:
+        raise InvalidArgumentError(
+            f"{what} is drawn from {WIDEST + 1:,} numbers at most, not from {high - low + 1:,}"
+        )
+    return low, high
 
 
 def supply(

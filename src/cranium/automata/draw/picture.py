@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -85,7 +86,9 @@ def render(machine: CountingRewardAutomaton, form: str, mark: str | None = None)
     import matplotlib as mpl
 
     stream = io.BytesIO()
-    with mpl.rc_context(_SETTINGS):
+    with mpl.rc_context(_SETTINGS), warnings.catch_warnings():
+        # A letter that the font does not have is drawn as a box.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
         picture = figure(lay_out(machine), mark)
         metadata = dict(_METADATA[form])
         if machine.name and form == "svg":
