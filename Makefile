@@ -26,7 +26,7 @@ test-ray: $(VENV)/.ray  ## the tests that need Ray: a cluster on this machine
 test-sb3: $(VENV)/.sb3  ## the tests that need Stable-Baselines3 (installs torch, 1 GB)
 	$(BIN)/python -m pytest -m sb3
 
-test-llm: $(VENV)/.dev  ## how many tasks a real language model gets right (fetches 1.1 GB, takes half an hour)
+test-llm: $(VENV)/.dev  ## how many tasks a real language model gets right (fetches 1.1 GB, takes an hour)
 	$(BIN)/python -m pytest -m llm -s tests/assist
 
 check: $(VENV)/.dev  ## lint, formatting, types, layers
