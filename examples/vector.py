@@ -18,12 +18,11 @@ from gymnasium.vector.utils import iterate
 import cranium
 from cranium.learners import Schedule
 
-WORLD = "CliffWalking-v1"
-
 
 def learn(*, seed: int = 0) -> tuple[Any, Any, Any]:
     """The product, what came of training in it, and a vector of such products."""
     # -- yours --
+    name = "CliffWalking-v1"
     cells = dict.fromkeys(range(11), "north") | {11: "east", 23: "east", 35: "east", 47: "goal"}
     events = cranium.labelling_from_cells(cells)
     task = cranium.compile_language("north^N east^M goal where M >= N")
@@ -31,12 +30,12 @@ def learn(*, seed: int = 0) -> tuple[Any, Any, Any]:
     def wrap(world):
         return cranium.product(world, task, events, horizon=200, counter_limit=30)
 
-    env = wrap(gymnasium.make(WORLD, is_slippery=True))
+    env = wrap(gymnasium.make(name, is_slippery=True))
     rates = {"learning_rate": Schedule(0.5, 0.01, over=80_000), "exploration": 0.2}
     near = {"until": lambda found: found.gap.max() < 0.01}
     result = cranium.train(env, "cql", steps=200_000, seed=seed, **rates, **near)
     again = {"autoreset_mode": AutoresetMode.SAME_STEP}
-    envs = gymnasium.make_vec(WORLD, 8, "sync", again, [wrap], is_slippery=True)
+    envs = gymnasium.make_vec(name, 8, "sync", again, [wrap], is_slippery=True)
     # -- end --
     return env, result, envs
 

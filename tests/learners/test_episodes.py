@@ -103,7 +103,7 @@ def test_more_episodes_than_the_ring_has_rows_are_all_logged():
 def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
     loops, calls, run = [], [], QBrain.run
 
-    class Kept(training._Loop):
+    class Kept(training.Loop):
         def __init__(self, *given):
             super().__init__(*given)
             loops.append(self)
@@ -117,7 +117,7 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
 
     how = {"steps": 70_000, "seed": 1, "evaluate_every": 30_000, "log": True}
     expected = train(letter(), **how)
-    monkeypatch.setattr(training, "_Loop", Kept)
+    monkeypatch.setattr(training, "Loop", Kept)
     monkeypatch.setattr(QBrain, "run", interrupted)
     result = train(letter(), **how)
     assert result.interrupted

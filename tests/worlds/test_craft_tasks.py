@@ -211,22 +211,17 @@ def test_planks_and_cloths_in_long_words(data):
     )
 
 
-@pytest.mark.parametrize("name", ["planks", "planks-and-cloths"])
 @given(data=st.data())
-def test_only_passing_where_something_was_may_happen_at_the_same_time(name, data):
-    machine = cranium.library.load(f"craft-{name}")
-    wood, grass = data.draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+def test_only_passing_where_wood_was_may_happen_at_the_same_time(data):
+    machine = cranium.library.load("craft-planks")
+    wood = data.draw(st.integers(1, 3))
     word = ["wood"] * wood + ["no_wood"] + ["toolshed"] * wood + ["workbench"]
-    if name == "planks-and-cloths":
-        gathered = data.draw(st.permutations(["wood"] * wood + ["grass"] * grass))
-        work = data.draw(st.permutations(["toolshed"] * wood + ["factory"] * grass))
-        word = [*gathered, *data.draw(st.permutations(["no_wood", "no_grass"])), *work]
     assert machine.run(word).accepted
     place = data.draw(st.integers(0, len(word) - 1))
     more = data.draw(st.sampled_from([e for e in machine.propositions if e != word[place]]))
     labels = [{event} for event in word]
     labels[place].add(more)
-    assert machine.run(labels).succeeded == (more.startswith("no_") and more in word[:place])
+    assert machine.run(labels).succeeded == (more == "no_wood" and more in word[:place])
 
 
 def test_as_reward_machines_they_grow_with_the_number():

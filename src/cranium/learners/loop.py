@@ -58,8 +58,8 @@ class TrainingResult:
         learned: What makes the policy.
 
     Example:
-        >>> import cranium
-        >>> env = gym.make("cranium/Letter-anbcdn-v0", times=1)
+        >>> import cranium, gymnasium
+        >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
         >>> result = cranium.train(env, "ql", steps=40_000, until="solved")
         >>> result.samples == result.samples_to_solve < 40_000, result.path
         (True, 'compiled')
