@@ -100,6 +100,19 @@ def test_tables_learn_one_after_the_other_exactly(calls):
         assert np.array_equal(result.q, alone.q)
 
 
+@pytest.mark.parametrize("learner", ["cql", "cdqn"])
+def test_seeds_that_share_an_environment_do_not_disturb_each_other(learner, calls):
+    told = {"steps": 150, "path": "python", "evaluate_every": 150, "evaluation_episodes": 1}
+    results = train_seeds(letter(times=(1, 9)), learner, seeds=(4, 5), **told)
+    assert calls == []
+    for result in results:
+        alone = train(letter(times=(1, 9)), learner, seed=result.seed, **told)
+        assert result.episodes == alone.episodes
+        assert np.array_equal(result.curve, alone.curve)
+        if learner == "cql":
+            assert np.array_equal(result.q, alone.q)
+
+
 def test_a_machine_that_refuses_runs_alone_and_says_so(calls):
     machine = cranium.library.load("anbcdn")
     strict = cranium.CountingRewardAutomaton(

@@ -11,7 +11,7 @@ from types import FrameType
 
 from cranium.errors import InvalidArgumentError
 
-__all__ = ["check_terminal", "farewell", "keyboard", "undisturbed"]
+__all__ = ["check_terminal", "farewell", "is_terminal", "keyboard", "undisturbed"]
 
 ARROWS = {"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end"}
 NUMBERED = {"1~": "home", "7~": "home", "4~": "end", "8~": "end"}
@@ -22,9 +22,14 @@ NOTHING = ""
 Read = Callable[[], str]
 
 
+def is_terminal() -> bool:
+    """Whether somebody sees what is shown, and can press a key."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def check_terminal() -> None:
     """Refuse to play where nobody sees it, or no key can be pressed."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_terminal():
         raise InvalidArgumentError(
             "this needs a terminal with a keyboard",
             fix="run it in one; a script steps through an environment in Python",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 
 from cranium.aamdp.catalogue import find_world, make_env
-from cranium.cli.keys import NOTHING, check_terminal, farewell, keyboard, undisturbed
+from cranium.cli.keys import NOTHING, check_terminal, farewell, is_terminal, keyboard, undisturbed
 from cranium.cli.output import say, working
 from cranium.cli.screen import view
 from cranium.cli.sources import Options, Task, World, WorldTask, parse_options, task_of
@@ -146,7 +145,7 @@ def replay(
         return
     with working("playing it again"):
         episode = load_episode(file)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_terminal():
         for number in range(len(episode.moments)):
             say(("\n" if number else "") + as_text(episode, number))
         return

@@ -160,21 +160,21 @@ def train_seeds(
         raise InvalidArgumentError(
             f"seeds are several numbers, not {shorten(seeds)}", fix="such as seeds=range(10)"
         )
-    loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in seeds]
-    together = isinstance(choose_config(learner, None, {}), NetworkConfig) and len(loops) > 1
-    if together:
+    each = list(seeds)
+    if isinstance(choose_config(learner, None, {}), NetworkConfig) and len(each) > 1:
         from cranium.learners.deep.together import can_be_together
 
-        together = can_be_together([loop.run for loop in loops])
-    with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
-        if together:
-            go_together(loops, watch)
+        loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in each]
+        if can_be_together([loop.run for loop in loops]):
+            with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+                go_together(loops, watch)
             return [loop.result() for loop in loops]
-        for number, loop in enumerate(loops):
-            loop.go(watch)
-            if loop.interrupted:
-                return [done.result() for done in loops[: number + 1]]
-    return [loop.result() for loop in loops]
+    results: list[TrainingResult] = []
+    for seed in each:
+        results.append(train(env, learner, steps=steps, seed=seed, progress=progress, **more))
+        if results[-1].interrupted:
+            break
+    return results
 
 
 def _name(env: gym.Env[Any, Any]) -> str:
