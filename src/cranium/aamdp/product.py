@@ -105,9 +105,10 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.observation_space = self.encoding.space
         self._declared = self._check_vocabulary()
         # With one of our own worlds, its own events and constant rewards nothing of what was seen
-        # before is needed, and nothing that was given out is written into.
+        # before is needed, nothing that was given out is written into, and events need no call.
         ours = isinstance(env.unwrapped, FiniteWorld) and isinstance(self.labelling, WorldEvents)
-        self._careful = not ours or not automaton.is_constant or add_ground_reward
+        quick = ours and automaton.is_constant and not add_ground_reward
+        self._world: Any = env.unwrapped if quick else None
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
         self._observation: Any = None
@@ -161,36 +162,49 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         left = self._left
         if not left:
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
-        label = self.labelling  # faster to call than as an attribute
         after, own, terminated, truncated, info = self.env.step(action)
-        events = label(self._observation, action, after)
+        world = self._world
+        if world is not None:
+            events = world.events
+        else:
+            events = self.labelling(self._observation, action, after)
         try:
-            self._node, show, reward, function, ended, told = self._node.moves[events]
+            self._node, show, state, counters, reward, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
-            self._node, show, reward, function, ended, told = self._find_move(events)
-        if self._careful:
-            if function is not None:
-                reward = float(function(self._observation, action, after))
-            if self.add_ground_reward:
-                reward += float(own)
-                info = {**info, "ground_reward": float(own)}
+            self._node, show, state, counters, reward, ended, told = self._find_move(events)
+        if world is None:
+            reward, info = self._pay(reward, own, info, action, after)
             after, self._observation = kept(after), kept(after)
         info = {**info, **told} if info else told.copy()
-        self._left = left - 1
         if ended or terminated or truncated or left == 1:
-            self._left = 0
             if left == 1:
                 truncated = True
             if terminated:
                 info["ground_terminated"] = ended = True
-        return show(after), reward, ended, truncated, info
+            left = 1
+        self._left = left - 1
+        if counters is not None:  # DictEncoding.join, written out: to call it is a tenth of all
+            after = {"ground": after, "machine_state": state, "counters": next(counters)}
+        else:
+            after = show(after)
+        return after, reward, ended, truncated, info
 
     # How it works: what an event does in a configuration is worked out once
 
+    def _pay(
+        self, reward: Any, own: SupportsFloat, info: dict[str, Any], action: Any, after: Any
+    ) -> tuple[float, dict[str, Any]]:
+        """What a step pays that is not known before it happens."""
+        if isinstance(reward, RewardFunction):
+            reward = float(reward(self._observation, action, after))
+        if self.add_ground_reward:
+            reward += float(own)
+            info = {**info, "ground_reward": float(own)}
+        return reward, info
+
     def _node_of(self, configuration: Configuration) -> _Node:
         if configuration not in self._nodes:
-            show = self.encoding.shower(configuration)
-            self._nodes[configuration] = _Node(configuration, show)
+            self._nodes[configuration] = _Node(configuration, self.encoding)
         return self._nodes[configuration]
 
     def _find_move(self, events: Any) -> _Move:
@@ -208,13 +222,12 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         bits, label = self.read_label(names)
         step = self.automaton.step(configuration, bits)
         after = limited(step.configuration, self.counter_limit)
-        function = step.reward if isinstance(step.reward, RewardFunction) else None
-        reward = 0.0 if isinstance(step.reward, RewardFunction) else float(step.reward)
+        paid = step.reward if isinstance(step.reward, RewardFunction) else float(step.reward)
         over = after == OVERFLOW
         ends = over or self.automaton.is_terminal(after)
         success = not over and self.automaton.is_accepting(after)
         node, told = self._node_of(after), _told(label, after, success=success)
-        return node, node.show, reward, function, ends, told
+        return node, node.show, *node.part, paid, ends, told
 
     def __getstate__(self) -> dict[str, Any]:
         # What was worked out is left behind: a long chain of it would be too deep to pickle.
@@ -260,17 +273,19 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
 class _Node:
     """A configuration, how it is shown, and what events do in it."""
 
-    __slots__ = ("configuration", "moves", "show")
+    __slots__ = ("configuration", "moves", "part", "show")
 
-    def __init__(self, configuration: Configuration, show: Callable[[Any], Any]) -> None:
+    def __init__(self, configuration: Configuration, encoding: Encoding) -> None:
         self.configuration = configuration
-        self.show = show
+        self.show = encoding.shower(configuration)
+        plain = type(encoding) is DictEncoding
+        self.part = encoding.machine_part(configuration) if plain else (None, None)
         self.moves: dict[Any, _Move] = {}
 
 
-_Move = tuple[_Node, Callable[[Any], Any], float, RewardFunction | None, bool, dict[str, Any]]
-"""The next configuration and how it is shown, the reward or the function that gives it, whether it
-ends, and the info."""
+_Move = tuple[_Node, Callable[[Any], Any], Any, Any, Any, bool, dict[str, Any]]
+"""The next configuration and how it is shown; its number and its counters, if that is a plain
+dictionary; the reward or the function that gives it, whether it ends, and the info."""
 
 
 def _told(label: frozenset[str], configuration: Configuration, *, success: bool) -> dict[str, Any]:

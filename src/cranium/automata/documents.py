@@ -218,9 +218,10 @@ def _refuse_cleverness(event: Any, lines: Lines, start: int) -> None:
 
 
 def _events(lines: Lines) -> Iterator[Any]:
+    parsed: Iterator[Any] = yaml.parse(lines.text, Loader=_LOADER)
     try:
         documents = 0
-        for event in yaml.parse(lines.text, Loader=_LOADER):
+        for event in parsed:
             documents += isinstance(event, yaml.DocumentStartEvent)
             if documents > 1:
                 start = event.start_mark.index
