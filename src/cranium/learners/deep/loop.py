@@ -20,6 +20,9 @@ from cranium.learners.kernels import ACCEPTED, GOES_ON, OVERFLOWED
 __all__ = ["Life", "interact", "interact_together", "new_life"]
 
 Array = jax.Array
+BLOCK = 64
+"""For how many samples random numbers are drawn at once: one by one they would take longer than a
+sample."""
 
 
 class Life(NamedTuple):
@@ -88,12 +91,21 @@ def interact(
 ) -> Life:
     """Take so many samples, unless the machine refuses to go on, and learn after each."""
     goal = life.samples + steps
+    draw_block, sample = _sampling(world, machine, rates, horizon, method)
 
     def going(life: Life) -> Array:
         return (life.samples < goal) & ~life.refused
 
-    step = _sampling(world, machine, rates, horizon, method)
-    found: Life = jax.lax.while_loop(going, step, life)
+    def take_block(life: Life) -> Life:
+        first, numbers = life.samples, draw_block(life.key, life.samples)
+        found: Life = jax.lax.while_loop(
+            lambda life: going(life) & (life.samples < first + BLOCK),
+            lambda life: sample(life, numbers[life.samples - first]),
+            life,
+        )
+        return found
+
+    found: Life = jax.lax.while_loop(going, take_block, life)
     return found
 
 
@@ -113,18 +125,29 @@ def interact_together(
     The number of samples is one for all: if each had its own, all that they remember would be
     copied in every step. A life whose machine refuses stands still.
     """
+    goal = lives.samples + steps
+    draw_block, sample = _sampling(world, machine, rates, horizon, method)
     rows: Any = [None if name == "samples" else 0 for name in Life._fields]
-    rows = Life(*rows)
-    sample = _sampling(world, machine, rates, horizon, method)
-    step = jax.vmap(sample, in_axes=(rows,), out_axes=rows)
-    found: Life = jax.lax.fori_loop(0, steps, lambda _, lives: step(lives), lives)
+    step = jax.vmap(sample, in_axes=(Life(*rows), 0), out_axes=Life(*rows))
+
+    def take_block(lives: Life) -> Life:
+        first = lives.samples
+        numbers = jax.vmap(draw_block, in_axes=(0, None), out_axes=1)(lives.key, first)
+        found: Life = jax.lax.while_loop(
+            lambda lives: lives.samples < jnp.minimum(goal, first + BLOCK),
+            lambda lives: step(lives, numbers[lives.samples - first]),
+            lives,
+        )
+        return found
+
+    found: Life = jax.lax.while_loop(lambda lives: lives.samples < goal, take_block, lives)
     return found
 
 
 def _sampling(
     world: Any, machine: JaxMachine, rates: Any, horizon: Array, method: Any
-) -> Callable[[Life], Life]:
-    """One sample, and what is learned after it."""
+) -> tuple[Callable[[Array, Array], Array], Callable[[Life, Array], Life]]:
+    """How the random numbers of a block are drawn; one sample, and what is learned after it."""
     parts = (
         method.acting,
         world.randoms,
@@ -135,24 +158,35 @@ def _sampling(
     )
     cuts = [sum(parts[: i + 1]) for i in range(len(parts) - 1)]
 
-    def body(life: Life) -> Life:
+    def draw_block(key: Array, first: Array) -> Array:
         # Every sample has random numbers of its own, however often somebody looks in between.
-        u = jax.random.uniform(
-            jax.random.fold_in(life.key, life.samples), (sum(parts),), jnp.float32
+        keys = jax.vmap(partial(jax.random.fold_in, key))(first + jnp.arange(BLOCK))
+        numbers: Array = jax.vmap(lambda key: jax.random.uniform(key, (sum(parts),), jnp.float32))(
+            keys
         )
-        acting, *others = jnp.split(u, cuts)
-        ground = world.show(world.observe(life.state))
-        told = (rates, life.samples, life.ends[0], acting)
-        action = method.act(life.learned, machine, ground, life.x, *told)
-        life = _live(life, world, machine, action, horizon, *others[:2])
+        return numbers
+
+    def sample(life: Life, u: Array) -> Life:
+        acting, stepping, beginning, *others = jnp.split(u, cuts)
+
+        def live(life: Life) -> Life:
+            ground = world.show(world.observe(life.state))
+            told = (rates, life.samples, life.ends[0], acting)
+            action = method.act(life.learned, machine, ground, life.x, *told)
+            return _live(life, world, machine, action, horizon, stepping, beginning)
+
+        # A loop of one round, which XLA cannot know: it would merge the writing of what happened
+        # with the drawing of a batch, and for that copy everything that is remembered.
+        begun = life.samples
+        life = jax.lax.while_loop(lambda life: life.samples == begun, live, life)
         if method.train_every == 1:
-            return _learn(life, world, machine, rates, method, *others[2:])
+            return _learn(life, world, machine, rates, method, *others)
         due = life.samples % method.train_every == 0
-        learn = partial(_learn, life, world, machine, rates, method, *others[2:])
+        learn = partial(_learn, life, world, machine, rates, method, *others)
         learned = jax.lax.cond(due, lambda: learn().learned, lambda: life.learned)
         return life._replace(learned=learned)
 
-    return body
+    return draw_block, sample
 
 
 def _live(
