@@ -25,6 +25,7 @@ from typing import Any
 import gymnasium as gym
 import torch
 from gymnasium import spaces
+from patrol import BATCH, HORIZON, OURS, fused, office, task
 from peers import PeerLabels, PeerMachine, Row, by_turns, medians, ratio, write
 from pycrm.agents.sb3.dqn import CounterfactualDQN
 from pycrm.crossproduct import CrossProduct
@@ -34,9 +35,7 @@ import cranium
 from cranium.experiments import LocalEngine
 from cranium.experiments.trial import Job, TrainingTrial
 from cranium.learners.sb3 import counterfactual
-from cranium.worlds import OfficeWorld
 
-BATCH, STATES, HORIZON = 96, 4, 1_000
 ROOMS = ("a", "b", "c", "d")
 PATROL: dict[int, list[Row]] = {
     number: [
@@ -58,12 +57,6 @@ SHARED: dict[str, Any] = {
     "seed": 0,
     "device": "cpu",
 }
-OURS: dict[str, Any] = {
-    "learning_rate": 1e-4,
-    "batch": BATCH // STATES,  # each is seen in all of them
-    "target_every": 500,
-    "double": False,
-}
 
 
 class PeerOffice(CrossProduct[Any, Any, Any, Any]):
@@ -77,28 +70,6 @@ class PeerOffice(CrossProduct[Any, Any, Any, Any]):
         width = spaces.flatdim(world.observation_space) + len(self.crm.U) + len(self.crm.F) + 1
         self.observation_space = spaces.Box(0.0, 1.0, (width,))
         self.action_space = world.action_space
-
-
-def office() -> OfficeWorld:
-    """Toro Icarte's office."""
-    return OfficeWorld(None, layout="toro-icarte")
-
-
-def task() -> gym.Env[Any, Any]:
-    """The patrol as a product."""
-    return cranium.product(office(), cranium.library.load("toro-patrol"), horizon=HORIZON)
-
-
-def fused(steps: int, **more: Any) -> Callable[[], float]:
-    """Seconds of a run in our loop; the environment is there already, as it is for the others."""
-
-    def run() -> float:
-        env = task()
-        begin = time.perf_counter()
-        cranium.train(env, "cdqn", steps=steps, evaluate_every=steps, **OURS, **more)
-        return time.perf_counter() - begin
-
-    return run
 
 
 def in_sb3(steps: int) -> Callable[[], float]:
@@ -126,20 +97,24 @@ def peer(steps: int) -> Callable[[], float]:
     return run
 
 
-def cold(steps: int) -> float:
+def cold(steps: int) -> Callable[[], float]:
     """Seconds of a run in our loop in a new process that has to compile."""
-    script = f"import deep; print(deep.fused({steps})())"
-    with tempfile.TemporaryDirectory() as folder:
-        env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": folder}
-        found = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=Path(__file__).resolve().parent,
-            env=env,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    return float(found.stdout.split()[-1])
+    script = f"import patrol; print(patrol.fused({steps})())"  # without torch
+
+    def run() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            env = {**os.environ, "JAX_COMPILATION_CACHE_DIR": folder}
+            found = subprocess.run(
+                [sys.executable, "-c", script],
+                cwd=Path(__file__).resolve().parent,
+                env=env,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+        return float(found.stdout.split()[-1])
+
+    return run
 
 
 def seeds(steps: int, count: int) -> float:
@@ -188,20 +163,17 @@ def main() -> None:
     runs = {
         "ours": fused(given.steps),
         "ours, heads": fused(given.steps, heads=True),
+        "ours, compiled anew": cold(given.steps),
         "SB3": in_sb3(given.steps),
         "PyCRM": peer(given.steps),
     }
-    for name in ("ours", "ours, heads"):
-        runs[name]()  # compile
     found = by_turns(runs, given.turns)
     results: dict[str, Any] = {"seconds": medians(found)}
     print(", ".join(f"{name} {value:.1f} s" for name, value in medians(found).items()))
     for slow in ("SB3", "PyCRM"):
-        for fast in ("ours", "ours, heads"):
+        for fast in ("ours", "ours, heads", "ours, compiled anew"):
             results[f"{slow} / {fast}"] = told = ratio(found, slow, fast)
             print(f"{slow} / {fast}: {told['median']:.1f}")
-    results["cold"] = seconds = cold(given.steps)
-    print(f"with compiling: {seconds:.1f} s; SB3 takes {medians(found)['SB3'] / seconds:.1f} times")
     results["10 seeds"] = seconds = seeds(given.steps, 10)
     print(f"10 seeds on all cores: {seconds:.1f} s")
     results["together"] = times = together(given.steps // 6, 5)
