@@ -98,8 +98,11 @@ def peer(steps: int) -> Callable[[], float]:
 
 
 def cold(steps: int) -> Callable[[], float]:
-    """Seconds of a run in our loop in a new process that has to compile."""
-    script = f"import patrol; print(patrol.fused({steps})())"  # without torch
+    """Seconds of a run in our loop in a new process that has to compile.
+
+    It has imported what it needs, as the others have, and nothing of theirs.
+    """
+    script = f"import patrol; patrol.import_all(); print(patrol.fused({steps})())"
 
     def run() -> float:
         with tempfile.TemporaryDirectory() as folder:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import gymnasium as gym
 
 import cranium
+from cranium.learners.deep import require_jax
 from cranium.worlds import OfficeWorld
 
 BATCH, STATES, HORIZON = 96, 4, 1_000
@@ -28,6 +30,12 @@ def office() -> OfficeWorld:
 def task() -> gym.Env[Any, Any]:
     """The patrol as a product."""
     return cranium.product(office(), cranium.library.load("toro-patrol"), horizon=HORIZON)
+
+
+def import_all() -> None:
+    """Import what training will."""
+    require_jax("cdqn")
+    import_module("cranium.learners.deep.run")
 
 
 def fused(steps: int, **more: Any) -> Callable[[], float]:
