@@ -49,6 +49,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 __all__ = [
@@ -390,8 +391,9 @@ def check_count(what: str, value: object, *, least: int = 1) -> int:
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: the bound is a whole number of at least 1, not 0
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return value
+    whole = isinstance(value, Integral) and not isinstance(value, bool)  # NumPy's, too
+    if whole and int(value) >= least:  # type: ignore[call-overload]
+        return int(value)  # type: ignore[call-overload,no-any-return]
     raise InvalidArgumentError(
         f"{what} is a whole number of at least {least}, not {shorten(value)}"
     )

@@ -11,7 +11,8 @@ from aamdp.envs import Line, moved
 
 import cranium
 from cranium.aamdp import Labelling
-from cranium.errors import InvalidArgumentError, LabelError, UnsoundLabelsWarning
+from cranium.errors import InvalidArgumentError, LabelError, UnsoundLabelsWarning, WorldError
+from cranium.worlds.finite import FiniteWorld, Outcome
 
 TASK = cranium.compile_language("A B")
 
@@ -101,3 +102,43 @@ def test_the_checker_keeps_observations_that_the_environment_writes_into():
     env = gym.wrappers.TimeLimit(Line(), 20)
     assert cranium.check_labelling(env, TASK, moved, steps=500).is_sound
     assert cranium.check_labelling(env, TASK, moved, steps=500).seen[frozenset("A")] > 0
+
+
+class Coin(FiniteWorld):
+    """What an event is depends on a coin that is tossed at the beginning of an episode."""
+
+    vocabulary = ("A", "B")
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.MultiDiscrete([2])
+
+    def initial(self, options):
+        return [(0.5, (0, 0)), (0.5, (0, 1))]
+
+    def outcomes(self, state, action):
+        return [Outcome(1.0, (action, state[1]))]
+
+    def label(self, state, action, after):
+        return frozenset({"AB"[after[1]]}) if after[0] else frozenset()
+
+    def observe(self, state):
+        return np.array([state[0]])
+
+
+def test_the_checker_begins_anew_in_worlds_that_never_end():
+    assert not cranium.check_labelling(Coin(), TASK, steps=2000, warn=False).is_sound
+    only = cranium.compile_language("C")  # reads neither of the two
+    assert cranium.check_labelling(Coin(), only, steps=2000).is_sound
+
+
+def test_a_dictionary_is_no_collection_of_events():
+    env = cranium.product(Line(), TASK, lambda s, a, s2: {"A": False}, horizon=5)
+    env.reset()
+    with pytest.raises(LabelError, match="returns the names of events"):
+        env.step(0)
+
+
+def test_a_world_with_events_but_no_vocabulary_is_refused():
+    line = Line()
+    line.events = frozenset()
+    with pytest.raises(WorldError, match="has no vocabulary"):
+        cranium.product(line, TASK)

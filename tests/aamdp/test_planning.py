@@ -6,12 +6,13 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from aamdp.envs import Line, moved
+from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import cranium
 from cranium import RewardFunction, Transition
 from cranium.aamdp import make_product
 from cranium.errors import InvalidArgumentError, LabelError, WorldError
-from cranium.worlds import LetterEnv, OfficeWorld
+from cranium.worlds import LetterEnv, LetterSpec, OfficeWorld, TabularWorld
 
 
 def naive(world, label, machine, discount, sweeps, limit=10**9):
@@ -245,3 +246,77 @@ def test_nonsense_is_refused():
         cranium.solve(env, max_sweeps=3)
     with pytest.raises(WorldError, match="only discrete actions"):
         cranium.solve(cranium.product(gym.make("Pendulum-v1"), env.automaton, lambda *_: ()))
+
+
+def test_without_discount_the_policy_attains_the_optimum_even_if_nothing_ends():
+    world = LetterEnv([LetterSpec("A", (0, 0))], rows=1, columns=3, start=(0, 2))
+    once = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial="u",
+        states=["u", "v"],
+        terminal=[],
+        transitions=[Transition(source="u", guard="A", target="v", reward=1)],
+    )
+    solution = cranium.solve(cranium.product(world, once, horizon=50), discount=1.0)
+    assert (solution.start_value, solution.expected_return) == (1.0, 1.0)
+
+
+def test_a_world_that_steps_in_another_way_than_its_model_is_not_solved_by_it():
+    class Lame(LetterEnv):
+        def step(self, action):
+            return super().step(0)  # right, whatever it is told
+
+    world = Lame([LetterSpec("A", (0, 0))], rows=1, columns=3, start=(0, 1))
+    env = cranium.product(world, cranium.compile_language("A"), horizon=9)
+    assert cranium.solve(env).success_rate == 0
+
+
+class Cells(gym.Env):
+    """A model whose states are numbers, and observations that are not."""
+
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.MultiDiscrete([1, 4])
+    initial_state_distrib = (1, 0, 0, 0)
+    P = {  # noqa: RUF012
+        s: {a: [(1.0, min(3, max(0, s + 2 * a - 1)), 0.0, False)] for a in range(2)}
+        for s in range(4)
+    }
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state = 0
+        return np.array([0, 0]), {}
+
+    def step(self, action):
+        self.state = self.P[self.state][action][0][1]
+        return np.array([0, self.state]), 0.0, False, False, {}
+
+
+def test_a_model_is_used_only_if_it_is_that_of_what_is_observed():
+    goal = cranium.labelling_from_cells({(0, 3): "goal"})
+    env = cranium.product(Cells(), cranium.compile_language("goal"), goal, horizon=50)
+    assert cranium.solve(env).success_rate == 1
+    with pytest.raises(WorldError, match="the states of P are numbers"):
+        TabularWorld.from_model(Cells(), goal)
+
+
+class Dry(FrozenLakeEnv):
+    """Says that it is slippery, and is not."""
+
+    def step(self, action):
+        ways = [way for way in self.P[self.s][action] if way[0] < 1]
+        self.s = int((ways[1] if len(ways) > 2 else self.P[self.s][action][0])[1])
+        return self.s, 0.0, False, False, {}
+
+
+def test_a_model_that_the_environment_does_not_follow_is_refused():
+    goal = cranium.labelling_from_cells({15: "goal"})
+    env = cranium.product(Dry(), cranium.compile_language("goal"), goal, horizon=50)
+    with pytest.raises(WorldError, match="the table"):
+        cranium.solve(env)
+
+
+def test_passengers_who_change_their_mind_are_in_no_model():
+    taxi = gym.make("Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3", fickle_passenger=True)
+    with pytest.raises(WorldError, match="does not say all that happens"):
+        TabularWorld.from_model(taxi, lambda s, a, s2: ())

@@ -11,7 +11,8 @@ from aamdp.envs import Line, moved, odd_or_even
 
 import cranium
 from cranium import RewardFunction, Transition
-from cranium.aamdp import BoxEncoding
+from cranium.aamdp import BoxEncoding, DictEncoding
+from cranium.compiled.tables import reachable
 from cranium.errors import (
     CounterUnderflowError,
     EpisodeEndedError,
@@ -19,6 +20,7 @@ from cranium.errors import (
     LabelError,
     WorldError,
 )
+from cranium.worlds import LetterEnv, LetterSpec
 
 
 def machine(*transitions, counters=(), propositions=("A", "B"), **more):
@@ -256,12 +258,108 @@ def test_counters_never_share_memory():
     assert env.step(1)[0]["counters"].tolist() == [1]
 
 
-def test_a_step_that_failed_is_not_counted():
+def test_a_step_that_is_refused_ends_the_episode_because_the_world_has_moved_on():
+    seen = []
+
     def picky(s, a, s2):
+        seen.append((int(s[0]), int(s2[0])))
         return ["AA"] if a else []
 
     env = cranium.product(Line(), COUNT, picky, horizon=2)
     env.reset()
     with pytest.raises(LabelError):
         env.step(1)
+    with pytest.raises(EpisodeEndedError, match="the episode is over"):
+        env.step(0)
+    env.reset()
     assert [env.step(0)[3] for _ in range(2)] == [False, True]
+    assert seen == [(0, 1), (0, 0), (0, 0)]
+
+
+def test_an_action_that_the_world_refuses_is_not_counted():
+    env = cranium.product(LetterEnv(), cranium.library.load("anbcdn"), horizon=2)
+    env.reset(seed=0)
+    with pytest.raises(InvalidArgumentError, match="an action of this world"):
+        env.step(9)
+    assert [env.step(0)[3] for _ in range(2)] == [False, True]
+
+
+def test_what_the_machine_refuses_ends_the_episode_in_our_worlds_too():
+    task = machine(
+        {"source": "u", "guard": "A", "change": (-2,), "zero_pattern": "1"},
+        {"source": "u", "guard": "B & !A", "change": (1,)},
+        counters=["n"],
+    )
+    letters = [LetterSpec("A", (0, 0)), LetterSpec("B", (0, 1))]
+    env = cranium.product(LetterEnv(letters, rows=1, columns=3, start=(0, 2)), task, horizon=9)
+    env.reset(seed=0)
+    env.step(1)
+    with pytest.raises(CounterUnderflowError):
+        env.step(1)
+    with pytest.raises(EpisodeEndedError):
+        env.step(0)
+
+
+def test_a_limit_below_the_first_configuration_is_refused():
+    task = machine(
+        {"source": "u", "silent": True, "target": "v", "change": (5,)},
+        {"source": "v", "guard": "A", "target": "done"},
+        counters=["n"],
+    )
+    with pytest.raises(InvalidArgumentError, match="above the counter limit of 2"):
+        cranium.product(Line(), task, moved, counter_limit=2)
+    with pytest.raises(InvalidArgumentError, match="at least 5"):
+        reachable(task, 4)
+    assert cranium.product(Line(), task, moved, counter_limit=5).reset()[0]["counters"] == [5]
+
+
+class Reused(gym.Wrapper):
+    """Gives out the same array again and again."""
+
+    def reset(self, **options):
+        self.array, info = self.env.reset(**options)
+        return self.array, info
+
+    def step(self, action):
+        self.array[:], *rest = self.env.step(action)
+        return self.array, *rest
+
+
+class Reusing(LetterEnv):
+    """The same, as a world."""
+
+    array = None
+
+    def step(self, action):
+        seen, *rest = super().step(action)
+        self.array = seen if self.array is None else self.array
+        self.array[:] = seen
+        return self.array, *rest
+
+
+@pytest.mark.parametrize("world", [lambda: Reused(LetterEnv()), Reusing])
+def test_observations_are_kept_whatever_is_written_into_below(world):
+    env = cranium.product(world(), cranium.library.load("anbcdn"), horizon=50)
+    env.reset(seed=0)
+    one = env.step(2)[0]
+    first = one["ground"].copy()
+    env.step(2)
+    assert one["ground"].tolist() == first.tolist()
+
+
+def test_an_encoding_of_ones_own_is_what_the_product_shows():
+    class Tenfold(DictEncoding):
+        def join(self, ground, part):
+            shown = super().join(ground, part)
+            return {**shown, "ground": shown["ground"] * 10}
+
+    env = cranium.product(
+        LetterEnv(), cranium.library.load("anbcdn"), horizon=50, encoding=Tenfold()
+    )
+    assert env.reset(seed=0)[0]["ground"].tolist()[:2] == [40, 40]
+    assert env.step(2)[0]["ground"].tolist()[:2] == [30, 40]
+
+
+def test_numbers_of_numpy_are_numbers():
+    env = cranium.product(Line(), COUNT, moved, horizon=np.int64(5), counter_limit=np.int32(3))
+    assert (env.horizon, env.counter_limit) == (5, 3)

@@ -84,3 +84,11 @@ def test_nonsense_is_refused():
         space.label_index(("A", "B"))
     with pytest.raises(InvalidArgumentError, match="cannot reach"):
         space.indices([Configuration("matching", (0,))])
+
+
+@pytest.mark.parametrize(("label", "number"), [(0, -1), (-1, 0), (9, 0), (0, 99)])
+def test_numbers_that_stand_for_nothing_are_refused(label, number):
+    space = GrowingSpace(cranium.library.load("anbcn"), ["A", "B", "C", ()])
+    for ask in (space.step, space.look):
+        with pytest.raises(InvalidArgumentError, match="counted from 0"):
+            ask(label, number)

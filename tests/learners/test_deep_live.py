@@ -10,7 +10,7 @@ import pytest
 
 import cranium
 from cranium.aamdp.planning import find_product
-from cranium.errors import InvalidArgumentError, PolicyError, WorldError
+from cranium.errors import InvalidArgumentError, PolicyError, RewardError, WorldError
 from cranium.learners import train
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.live import LiveDeepRun
@@ -315,3 +315,118 @@ def test_wrappers_that_change_what_is_seen_or_done_belong_inside():
     env = gym.wrappers.RescaleAction(pendulum(), -1, 1)
     with pytest.raises(WorldError, match="inside the product"):
         train(env, "ctd3", steps=10)
+
+
+class Walk(gym.Env):
+    """Six cells; action 1 goes right, 0 left."""
+
+    observation_space = gym.spaces.Discrete(6)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = 0
+        return 0, {}
+
+    def step(self, action):
+        self.cell = min(5, self.cell + 1) if action else max(0, self.cell - 1)
+        return self.cell, 0.0, False, False, {}
+
+
+class Twice(gym.Wrapper):
+    """Takes two steps for one."""
+
+    def step(self, action):
+        result = self.env.step(action)
+        return result if result[2] or result[3] else self.env.step(action)
+
+
+class Ends(gym.Wrapper):
+    """Ends at the first cell."""
+
+    def step(self, action):
+        seen, reward, terminated, *rest = self.env.step(action)
+        return seen, reward, terminated or seen["ground"] == 1, *rest
+
+
+@pytest.mark.parametrize(
+    ("around", "told"),
+    [
+        (Twice, "takes several of its steps at once"),
+        (lambda env: gym.wrappers.TransformReward(env, lambda r: -r), "changes the reward"),
+        (Ends, "ends episodes"),
+    ],
+)
+def test_wrappers_around_the_product_that_change_what_happens_are_refused(around, told):
+    cells = cranium.labelling_from_cells({1: "A", 2: "B"})
+    env = cranium.product(Walk(), cranium.compile_language("A B"), cells, horizon=20)
+    with pytest.raises(WorldError, match=f"something around the product {told}"):
+        train(around(env), "cdqn", steps=500, path="python", **SMALL)
+
+
+def test_a_table_refuses_a_wrapper_of_rewards_too():
+    cells = cranium.labelling_from_cells({1: "A", 2: "B"})
+    env = cranium.product(Walk(), cranium.compile_language("A B"), cells, horizon=20)
+    with pytest.raises(WorldError, match="TransformReward around the product"):
+        train(gym.wrappers.TransformReward(env, lambda r: -r), "cql", steps=50, path="python")
+
+
+@pytest.mark.parametrize("path", ["compiled", "python"])
+def test_a_reward_function_that_fails_where_it_is_only_imagined_is_named(path):
+    pays = cranium.RewardFunction("odd", lambda s, a, t: {5: 1.0}[int(t)])
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial="u",
+        terminal=["done"],
+        transitions=[cranium.Transition(source="u", guard="A", target="done", reward=pays)],
+    )
+    env = cranium.product(Walk(), machine, cranium.labelling_from_cells({5: "A"}), horizon=20)
+    more = {} if path == "compiled" else SMALL
+    with pytest.raises(RewardError, match="KeyError"):
+        train(env, "cql" if path == "compiled" else "dqn", steps=500, path=path, **more)
+
+
+class Still(gym.Env):
+    """Nothing happens but events: A for action 1, B for 0."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, 0.0, False, False, {}
+
+
+def test_what_no_episode_can_overflow_is_not_imagined_to():
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A", "B"],
+        counters=["n"],
+        initial="u",
+        terminal=[],
+        transitions=[
+            cranium.Transition(source="u", guard="A", change=(1,), reward=1),
+            cranium.Transition(source="u", guard="B & !A", reward=0.8),
+        ],
+    )
+    events = cranium.labelling("A", "B")(lambda s, a, t: "A" if a else "B")
+    more = {"learning_rate": 3e-3, "target_every": 100, "discount": 0.9, "seed": 0}
+    found = {}
+    for limit in (None, 5):  # the same limit, but one that is meant
+        env = cranium.product(Still(), machine, events, horizon=5, counter_limit=limit)
+        policy = train(env, "cdqn", steps=4000, hidden=(32,), batch=32, **more).policy
+        found[limit] = policy.values([0], [cranium.Configuration("u", (2,))])[0, 0]
+    assert found[None] == pytest.approx([9.8, 10], abs=0.4)
+    assert found[None].argmax() == 1
+    assert found[5].max() < 9
+
+
+def test_counting_is_learned_with_continuous_actions():
+    task = cranium.library.load("point-deliver")
+    env = cranium.product(PointWorld(mail=(1, 2)), task, horizon=200, counter_limit=2)
+    more = {"discount": 0.95, "noise": 0.3, "hidden": (64, 64), "batch": 32}
+    result = train(env, "ctd3", steps=40_000, seed=102, evaluate_every=1000, until="solved", **more)
+    assert result.evaluation.solved
+    assert len(result.evaluation.instances) == 2

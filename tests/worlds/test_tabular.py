@@ -201,3 +201,36 @@ def test_what_does_not_fit_is_refused(monkeypatch):
         enumerate_env(gym.make("CartPole-v1"), goal)
     with pytest.raises(WorldError, match="has no model P"):
         TabularWorld.from_model(LetterEnv(), goal)
+
+
+class Gate(gym.Env):
+    """A line of six: action 0 goes on and ends, action 1 goes on."""
+
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.Discrete(6)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.state, self.over = 0, False
+        return 0, {}
+
+    def step(self, action):
+        assert not self.over, "it is over"
+        self.state = min(self.state + 1, 5)
+        self.over = action == 0
+        return self.state, 0.0, self.over, False, {}
+
+
+def test_a_state_that_was_first_met_at_an_end_is_left_from_where_it_goes_on():
+    table = enumerate_env(Gate(), lambda s, a, s2: ())
+    assert table.num_states == 6
+    assert table.verify(Gate(), lambda s, a, s2: (), steps=300) == 300
+
+
+def test_a_start_that_never_happens_is_found():
+    world = LetterEnv.experiment(1)
+    table = TabularWorld.of(world)
+    initial = table.initial.copy()
+    initial[0], initial[5] = 0.8, 0.2
+    with pytest.raises(WorldError, match="an episode began in"):
+        replace(table, initial=initial).verify(world, steps=3000)

@@ -254,7 +254,10 @@ def make_env(
             f"the world {world} cannot be made with {shorten(dict(options or {}))}: {problem}",
             fix="see the arguments of the world in the reference",
         ) from None
-    limits: dict[str, Any] = {"horizon": horizon or entry.horizon, "counter_limit": counter_limit}
+    limits: dict[str, Any] = {
+        "horizon": entry.horizon if horizon is None else horizon,
+        "counter_limit": counter_limit,
+    }
     return AutomatonAugmentedMDP(made, automaton, **limits)
 
 

@@ -46,8 +46,15 @@ class Encoding(ABC):
         ground: spaces.Space[Any],
         automaton: CountingRewardAutomaton,
         counter_limit: int | None,
+        *,
+        can_overflow: bool = True,
     ) -> None:
-        """Fit it to an environment, a machine and a limit of its counters."""
+        """Fit it to an environment, a machine and a limit of its counters.
+
+        ``can_overflow`` is False if the limit is one that no episode can pass: then nobody should
+        imagine that.
+        """
+        self.can_overflow = can_overflow
         self.ground = ground
         self.automaton = automaton
         self.counter_limit = counter_limit
@@ -139,6 +146,8 @@ class DictEncoding(Encoding):
 
     def shower(self, configuration: Configuration) -> Callable[[Any], Any]:
         """As ``join`` does it, without looking at the part each time."""
+        if type(self).join is not DictEncoding.join:
+            return super().shower(configuration)
         state, counters = self.machine_part(configuration)
         if counters is None:
             return lambda ground: {"ground": ground, "machine_state": state}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.jit import compiled
+from cranium.jit import compiled, inner
 
 __all__ = ["follow", "soonest", "value_iteration"]
 
@@ -52,6 +52,24 @@ def value_iteration(
     return -1
 
 
+@inner
+def _ending(first: Ints, next_pair: Ints, q: Floats, small: float) -> NDArray[np.bool_]:
+    """From which pairs some optimal way ends."""
+    pairs, actions = q.shape
+    ends = np.zeros(pairs, np.bool_)
+    changed = True
+    while changed:
+        changed = False
+        for row in range(pairs * actions - 1, -1, -1):
+            pair, action = divmod(row, actions)
+            if ends[pair] or q[pair, action] < q[pair].max() - small:
+                continue
+            for k in range(first[row], first[row + 1]):
+                if next_pair[k] < 0 or ends[next_pair[k]]:
+                    ends[pair] = changed = True
+    return ends
+
+
 @compiled
 def soonest(
     first: Ints,
@@ -61,10 +79,14 @@ def soonest(
     small: float,
     horizon: int,
 ) -> Ints:
-    """Of the optimal actions, those with which the episode is expected to end soonest."""
+    """Of the optimal actions, those with which the episode is expected to end soonest.
+
+    Where it is best never to end: those with which nothing more is to be had soonest.
+    """
     pairs, actions = q.shape
     steps = np.zeros(pairs)
     policy = np.zeros(pairs, np.int64)
+    ends = _ending(first, next_pair, q, small)
     for _ in range(horizon):
         change = 0.0
         before = steps.copy()
@@ -82,6 +104,8 @@ def soonest(
                 if total < best - 1e-9:
                     best = total
                     policy[pair] = action
+            if not ends[pair] and abs(highest) <= small:
+                best = 0.0
             change = max(change, abs(best - before[pair]))
             steps[pair] = best
         if change < 1e-9:

@@ -24,6 +24,7 @@ from cranium.errors import (
 )
 from cranium.worlds.finite import as_events
 from cranium.worlds.observations import hashable, kept
+from cranium.worlds.verification import EPISODE
 
 __all__ = ["LabelReport", "Labelling", "check_labelling", "labelling", "labelling_from_cells"]
 
@@ -212,10 +213,13 @@ def check_labelling(
         key = tuple(hashable(part) for part in transition)
         known.setdefault(key, (transition, {}))[1][events] = None
     names = frozenset().union(*report.seen)
+    read = frozenset(automaton.propositions)  # whatever else differs does not matter to it
     report.never_seen = tuple(name for name in automaton.propositions if name not in names)
     report.unknown = tuple(sorted(names - set(automaton.propositions)))
     report.ambiguous = [
-        (*transition, tuple(labels)) for transition, labels in known.values() if len(labels) > 1
+        (*transition, tuple(labels))
+        for transition, labels in known.values()
+        if len({label & read for label in labels}) > 1
     ]
     if report.ambiguous and warn:
         warnings.warn(report.unsoundness(report.ambiguous[0]), UnsoundLabelsWarning, stacklevel=2)
@@ -227,12 +231,13 @@ def _random_steps(
 ) -> Iterator[tuple[tuple[Any, Any, Any], frozenset[str]]]:
     env.action_space.seed(seed)
     observation = kept(env.reset(seed=seed)[0])
-    for _ in range(steps):
+    for number in range(1, steps + 1):
         action = env.action_space.sample()
         seen, _, terminated, truncated, _ = env.step(action)
         after = kept(seen)
         yield (observation, action, after), as_events(label(observation, action, after))
-        observation = kept(env.reset()[0]) if terminated or truncated else after
+        over = terminated or truncated or number % EPISODE == 0
+        observation = kept(env.reset()[0]) if over else after
 
 
 def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
@@ -243,6 +248,11 @@ def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
         raise WorldError(
             f"{type(env.unwrapped).__name__} names no events of its own",
             fix="give a labelling: a function of (s, a, s′) that returns the names of the events",
+        )
+    if not hasattr(env.unwrapped, "vocabulary"):
+        raise WorldError(
+            f"{type(env.unwrapped).__name__} names events, but has no vocabulary of them",
+            fix="give a labelling, or list all events in its attribute vocabulary",
         )
     return WorldEvents(env.unwrapped)
 

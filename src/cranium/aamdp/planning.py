@@ -6,6 +6,7 @@ values are within a stated distance of the optimal ones.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp.labelling import WorldEvents
-from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
+from cranium.aamdp.product import AutomatonAugmentedMDP, is_transparent, shortest_horizon
 from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import MAX_CONFIGURATIONS
@@ -26,8 +27,8 @@ from cranium.worlds.tabular import TabularWorld
 __all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
 
 HORIZON = 10_000
-TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
-"""Wrappers of Gymnasium's that leave the states, the outcomes and the rewards alone."""
+VERIFIED = 1000
+"""For how many steps a model that an environment says it follows is compared with it."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,7 @@ def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> Automa
 
 
 def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
-    if type(wrapper).__name__ not in TRANSPARENT:
+    if not is_transparent(wrapper):
         raise WorldError(
             f"the wrapper {type(wrapper).__name__} may change what the world does",
             fix="take it away, or list the world with it yourself: "
@@ -211,8 +212,12 @@ def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:
         inner = inner.env
     base: gym.Env[Any, Any] = inner
     own = isinstance(env.labelling, WorldEvents)
-    if isinstance(base, FiniteWorld):
+    if isinstance(base, FiniteWorld) and base.follows_model:
         return TabularWorld.of(base, None if own else env.labelling)
-    if isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib"):
-        return TabularWorld.from_model(env.env, env.labelling)
+    listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
+    if listed and isinstance(base.observation_space, gym.spaces.Discrete):
+        table = TabularWorld.from_model(base, env.labelling)
+        # In a copy: a walk would move the caller's.
+        table.verify(copy.deepcopy(base), env.labelling, steps=VERIFIED)
+        return table
     return enumerate_env(base, None if own else env.labelling)  # time limits are the product's

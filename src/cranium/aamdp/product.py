@@ -17,7 +17,7 @@ from cranium.aamdp.labelling import WorldEvents, events_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, largest_increment, limited
+from cranium.compiled.tables import OVERFLOW, check_start, largest_increment, limited
 from cranium.errors import (
     EpisodeEndedError,
     InvalidArgumentError,
@@ -33,6 +33,8 @@ from cranium.worlds.observations import kept
 __all__ = ["AutomatonAugmentedMDP", "product"]
 
 MAX_MOVES = 1 << 16
+TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
+"""Wrappers of Gymnasium's that leave the states, the outcomes and the rewards alone."""
 
 
 class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
@@ -101,13 +103,13 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.counter_limit = _counter_limit(automaton, self.horizon, counter_limit)
         self.add_ground_reward = add_ground_reward
         self.encoding = copy.copy(encoding) if encoding else DictEncoding()  # each binds its own
-        self.encoding.bind(env.observation_space, automaton, self.counter_limit)
+        limit, given = self.counter_limit, counter_limit is not None
+        self.encoding.bind(env.observation_space, automaton, limit, can_overflow=given)
         self.observation_space = self.encoding.space
         self._declared = self._check_vocabulary()
         # With one of our own worlds, its own events and constant rewards nothing of what was seen
         # before is needed, nothing that was given out is written into, and events need no call.
-        ours = isinstance(env.unwrapped, FiniteWorld) and isinstance(self.labelling, WorldEvents)
-        quick = ours and automaton.is_constant and not add_ground_reward
+        quick = automaton.is_constant and not add_ground_reward and _is_ours(env, self.labelling)
         self._world: Any = env.unwrapped if quick else None
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
@@ -167,10 +169,12 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         if world is not None:
             events = world.events
         else:
+            self._left = 0  # a step that is refused ends the episode: the world has moved on
             events = self.labelling(self._observation, action, after)
         try:
             self._node, show, state, counters, reward, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
+            self._left = 0
             self._node, show, state, counters, reward, ended, told = self._find_move(events)
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
@@ -322,6 +326,27 @@ def product(
     return AutomatonAugmentedMDP(env, automaton, labelling, **options)
 
 
+def is_transparent(wrapper: gym.Env[Any, Any]) -> bool:
+    """Whether a wrapper is known to leave what the world does alone.
+
+    Example:
+        >>> is_transparent(gym.make("cranium/Letter-v0"))
+        True
+    """
+    return type(wrapper).__name__ in TRANSPARENT
+
+
+def _is_ours(env: gym.Env[Any, Any], labelling: Any) -> bool:
+    """Whether it is one of our worlds, as we made it, with its own events."""
+    inner: Any = env
+    while isinstance(inner, gym.Wrapper):
+        if not is_transparent(inner):
+            return False
+        inner = inner.env
+    own = isinstance(labelling, WorldEvents) and labelling.world is inner
+    return own and isinstance(inner, FiniteWorld) and inner.follows_model
+
+
 def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
     """The horizon that was given, or the environment's own time limit, whichever is less."""
     limits = [] if horizon is None else [check_count("the horizon", horizon)]
@@ -339,7 +364,9 @@ def _counter_limit(
     automaton: CountingRewardAutomaton, horizon: int | None, limit: int | None
 ) -> int | None:
     if limit is not None:
-        return check_count("the counter limit", limit, least=0)
+        check_count("the counter limit", limit, least=0)
+        check_start(automaton, limit)
+        return limit
     if not automaton.num_counters:
         return 0
     if horizon is None or any(

@@ -91,6 +91,20 @@ def largest_increment(automaton: CountingRewardAutomaton) -> int:
     return max((max(t.change, default=0) for t in automaton.transitions), default=0)
 
 
+def check_start(automaton: CountingRewardAutomaton, counter_limit: int | None) -> None:
+    """Refuse a limit that the machine's first configuration passes already.
+
+    Example:
+        >>> import cranium
+        >>> check_start(cranium.library.load("anbcn"), 0)
+    """
+    if limited(automaton.start, counter_limit) == OVERFLOW:
+        raise InvalidArgumentError(
+            f"the machine begins in {automaton.start}, above the counter limit of {counter_limit}",
+            fix=f"the limit must be at least {max(automaton.start.counters)}",
+        )
+
+
 def reachable(
     automaton: CountingRewardAutomaton,
     counter_limit: int,
@@ -104,6 +118,7 @@ def reachable(
         >>> print(*reachable(cranium.library.load("anbcn"), 1))
         ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨failed, 0⟩ ⟨overflow, -1⟩ ⟨matching, 1⟩ ⟨failed, 1⟩ ⟨done, 0⟩
     """
+    check_start(automaton, counter_limit)
     outcomes = Outcomes(automaton)
     found = {automaton.start: None}
     queue = deque(found)
@@ -173,6 +188,7 @@ class GrowingSpace:
         self._index: dict[Configuration, int] = {}
         self._functions: dict[RewardFunction, int] = {}
         self._grow(16)
+        check_start(automaton, counter_limit)
         self.start = self.encode(automaton.start)
 
     def __len__(self) -> int:
@@ -256,6 +272,8 @@ class GrowingSpace:
 
     def step(self, label: int, number: int) -> int:
         """The number of the next configuration, worked out now if it is not known yet."""
+        if not (0 <= label < len(self.labels) and 0 <= number < len(self.configurations)):
+            raise self._strange(label, number)
         after = int(self._next[label, number])
         if after >= 0:
             return after
@@ -271,6 +289,8 @@ class GrowingSpace:
         Returns:
             The next configuration; UNKNOWN if it was never met, REFUSED if the machine refuses.
         """
+        if not (0 <= label < len(self.labels) and 0 <= number < len(self.configurations)):
+            raise self._strange(label, number)
         after = int(self._next[label, number])
         if after != UNKNOWN:
             return after
@@ -280,6 +300,12 @@ class GrowingSpace:
             return self._fill(label, number)
         known = limited(found.configuration, self.counter_limit) in self._index
         return self._fill(label, number) if known else UNKNOWN
+
+    def _strange(self, label: int, number: int) -> InvalidArgumentError:
+        return InvalidArgumentError(
+            f"there are {len(self.labels):,} labels and {len(self):,} configurations, counted from "
+            f"0, and no label {shorten(label)} with configuration {shorten(number)}"
+        )
 
     def _fill(self, label: int, number: int) -> int:
         try:

@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-REVISION = 2
+REVISION = 3
 """Goes up when the same config comes to mean something else: older records are then not used."""
 
 

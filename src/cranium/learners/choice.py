@@ -27,8 +27,8 @@ LEARNERS: Mapping[str, LearnerConfig] = {
 """Learners by their ids, and their defaults: Q-learning on the product, CQL, CQL on a reward
 machine, options on a reward machine, model-based. With networks: DQN on the product, counterfactual
 DQN, the same on a reward machine; for continuous actions TD3 on the product, counterfactual TD3."""
-REAL_ONLY = ("ql", "dqn", "td3")
-"""Those that imagine nothing."""
+REAL_ONLY = {"ql": "cql", "dqn": "cdqn", "td3": "ctd3"}
+"""Those that imagine nothing, and what does."""
 
 
 def choose_config(
@@ -57,5 +57,10 @@ def choose_config(
         if name not in names:
             raise UnknownNameError.of(f"setting of {learner}", name, names)
     if learner in REAL_ONLY:
+        if settings.get("configurations", "current") != "current" or settings.get("imagined"):
+            raise InvalidArgumentError(
+                f"{learner} learns from what really happens and imagines no configurations",
+                fix=f"use {REAL_ONLY[learner]}",
+            )
         settings = {**settings, "configurations": "current"}
     return replace(chosen, **settings)

@@ -53,6 +53,7 @@ class LiveRun:
                 "a wrapper around the product changes its observations",
                 fix="put it around the environment, inside the product",
             )
+        _check_rewards(env)
         if discretise is None:
             check_finite(product.env.observation_space, "discretise=lambda observation: …")
         self.env = env
@@ -206,3 +207,14 @@ class LiveRun:
             self.first_action,
             discretise=self.discretise,
         )
+
+
+def _check_rewards(env: gym.Env[Any, Any]) -> None:
+    """Refuse what is known to pay something else than the machine, which pays what is imagined."""
+    while isinstance(env, gym.Wrapper) and not isinstance(env, AutomatonAugmentedMDP):
+        if isinstance(env, gym.RewardWrapper):
+            raise WorldError(
+                f"the wrapper {type(env).__name__} around the product changes its rewards",
+                fix="change the machine's rewards",
+            )
+        env = env.env

@@ -178,7 +178,8 @@ class ActorConfig(NetworkConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("delay", self.delay)
+        check_between("delay", self.delay)
+        check_between("delay × train_every", self.delay * self.train_every)
         for name in ("noise", "target_noise", "noise_clip", "restraint"):
             if check_number(name, getattr(self, name)) < 0:
                 raise InvalidArgumentError(f"{name} is 0 or more, not {getattr(self, name)}")

@@ -22,6 +22,7 @@ from cranium.learners.config import (
     TabularConfig,
     check_number,
 )
+from cranium.learners.deep import require_jax
 from cranium.learners.episodes import Streak
 from cranium.learners.evaluation import (
     Instances,
@@ -160,8 +161,11 @@ def train_seeds(
         raise InvalidArgumentError(
             f"seeds are several numbers, not {shorten(seeds)}", fix="such as seeds=range(10)"
         )
+    if "seed" in more:
+        raise InvalidArgumentError("several seeds are trained", fix="give seeds=[…], not seed=…")
     each = list(seeds)
     if isinstance(choose_config(learner, None, {}), NetworkConfig) and len(each) > 1:
+        require_jax(learner)
         from cranium.learners.deep.together import can_be_together
 
         loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in each]
@@ -307,8 +311,6 @@ def _check_machine(learner: str, config: LearnerConfig, product: AutomatonAugmen
 def _check_network(
     learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: Any, steps: int
 ) -> None:
-    from cranium.learners.deep import require_jax
-
     require_jax(learner)
     from cranium.learners.deep.brain import check_actions
 

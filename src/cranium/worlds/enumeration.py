@@ -160,7 +160,7 @@ class _Enumeration:
                 )
             found = outcome
             after = (*place.actions, called)
-            self._remember(outcome[1], trial, place.seed, after, seen)
+            self._remember(outcome[1], trial, place.seed, after, seen, alive=not terminated)
             if not terminated:
                 self.alive.add(outcome[1])
         assert found is not None
@@ -173,8 +173,11 @@ class _Enumeration:
         seed: int,
         actions: tuple[int, ...],
         seen: Any,
+        *,
+        alive: bool = True,
     ) -> None:
-        if state not in self.places:
+        # What is left of an ended episode cannot be gone on with: a living one takes its place.
+        if state not in self.places or (alive and state not in self.alive):
             snapshot = copy.deepcopy(env) if self.copies else None
             self.places[state] = _Place(snapshot, seed, actions, kept(seen))
 

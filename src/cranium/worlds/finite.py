@@ -108,6 +108,12 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
     def observe(self, state: Any) -> Observation:
         """What the agent sees of a state."""
 
+    @property
+    def follows_model(self) -> bool:
+        """Whether it does what the model says: a subclass may step in another way."""
+        kind = type(self)
+        return kind.step is FiniteWorld.step and kind.reset is FiniteWorld.reset
+
     def instances(self) -> Mapping[str, Mapping[str, Any]]:
         """What the task is asked for: names, and the options of ``reset`` that make the instance.
 
@@ -185,7 +191,7 @@ def as_events(found: Any) -> Events:
     if isinstance(found, str):
         return frozenset({str(found)})
     try:
-        names = frozenset(found)
+        names: frozenset[Any] = frozenset({None} if isinstance(found, Mapping) else found)
     except TypeError:
         names = frozenset({None})
     if not all(isinstance(name, str) for name in names):

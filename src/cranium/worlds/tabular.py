@@ -135,6 +135,17 @@ class TabularWorld:
             raise WorldError(
                 f"{type(base).__name__} has no model P", fix="use enumerate_env(env, state_key=…)"
             )
+        if not isinstance(base.observation_space, gym.spaces.Discrete):
+            raise WorldError(
+                f"the states of P are numbers, but {type(base).__name__} shows "
+                f"{base.observation_space}",
+                fix="use enumerate_env(env, state_key=…)",
+            )
+        if not hasattr(base, "initial_state_distrib") or getattr(base, "fickle_passenger", False):
+            raise WorldError(
+                f"the model P of {type(base).__name__} does not say all that happens",
+                fix="use enumerate_env(env, state_key=…)",
+            )
         draft = Draft(base.action_space)
         chances = np.asarray(base.initial_state_distrib, dtype=float)
         draft.begin([(float(p), s) for s, p in enumerate(chances) if p > 0])
@@ -277,8 +288,12 @@ def paid_for(
     try:
         return float(function(before, action, after))
     except RewardError as problem:
-        step = f"s = {shorten(before)}, a = {action}, s′ = {shorten(after)}"
-        raise RewardError(f"{problem.message} for {step}", fix=problem.fix) from None
+        message, fix = problem.message, problem.fix
+    except Exception as problem:  # it is asked wherever it might pay in another configuration
+        message = f"a reward function failed ({type(problem).__name__}: {shorten(str(problem))})"
+        fix = "let it return a number for every (s, a, s′)"
+    step = f"s = {shorten(before)}, a = {action}, s′ = {shorten(after)}"
+    raise RewardError(f"{message} for {step}", fix=fix)
 
 
 def default_key(env: gym.Env[Any, Any]) -> StateKey:

@@ -52,7 +52,7 @@ class Walk:
         """Take so many steps; the first that disagrees raises."""
         check_count("steps", steps)
         self._check_sums()
-        for number in range(RESETS):
+        for number in range(max(RESETS, steps // 5)):
             here = self._begin(self.seed if number == 0 else None)
         left = EPISODE
         for step in range(steps):

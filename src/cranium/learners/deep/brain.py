@@ -66,6 +66,9 @@ class DeepBrain:
         self.agent = agent
         self.automaton = product.automaton
         self.actions = product.env.action_space
+        # A limit that is less than the product's is one that episodes do pass.
+        own = memory.space.counter_limit == product.counter_limit
+        self.can_overflow = product.encoding.can_overflow or not own
         self.seed = int(agent.integers(2**32))
         self.key = jax.random.key(self.seed)
         self.encoding = BoxEncoding(config.counters, clip=config.clip)
@@ -102,7 +105,8 @@ class DeepBrain:
             hopes = np.zeros(len(features))
             values = memory.values_of_machine(self.config.shaping_discount)
             hopes[: len(values)] = values
-        return jax_machine(memory, features, hopes, members=self.method.imagining.kind == ALL)
+        members = self.method.imagining.kind == ALL
+        return jax_machine(memory, features, hopes, members=members, can_overflow=self.can_overflow)
 
     def list_target(self, observations: int) -> None:
         """Keep the target network as a table, if what can be seen is little enough for that."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.compiled.tables import OVERFLOW
 from cranium.errors import WorldError
 from cranium.learners import kernels
 from cranium.learners.config import rate_at
@@ -104,6 +105,7 @@ class LiveDeepRun:
             self._refresh()
         self.known[self.brain.memory.mind.counters[then]] = True
         extra = self._extra(before, called, info)
+        self._check_told(row, x, then, float(reward), bool(terminated), extra, info)
         slot = int(position[kernels.SAMPLES]) % len(self.replay.row)
         ended = bool(terminated and info["ground_terminated"])
         new = (flat, action, self.flat, row, ended, extra, x)
@@ -115,6 +117,35 @@ class LiveDeepRun:
         self.ends[3] += float(reward)
         if terminated or truncated:
             self._end(info)
+
+    def _check_told(
+        self,
+        row: int,
+        x: int,
+        then: int,
+        reward: float,
+        terminated: bool,
+        extra: NDArray[np.float32],
+        info: dict[str, Any],
+    ) -> None:
+        """What is imagined follows the machine: so must what is real."""
+        tables, found = self.brain.memory.space.tables, self.brain.memory.space.decode(then)
+        counters = () if found == OVERFLOW else found.counters
+        which = int(tables.reward_function[row, x])
+        due = float(tables.reward[row, x]) + extra[0] + (extra[1 + which] if which >= 0 else 0.0)
+        if (info["machine_state"], info["counters"]) != (found.state, counters):
+            told = "takes several of its steps at once, or others than it is told to"
+        elif abs(due - reward) > 1e-5 * max(1.0, abs(due)):
+            told = f"changes the reward: {reward:g} was paid, {due:g} by the machine"
+        elif terminated and not (tables.terminal[then] or info["ground_terminated"]):
+            told = "ends episodes"
+        else:
+            return
+        raise WorldError(
+            f"something around the product {told}",
+            fix="put wrappers around the environment, inside the product; change the machine's "
+            "rewards",
+        )
 
     def _see(self, observation: Any) -> None:
         if isinstance(self.product.encoding, DictEncoding):

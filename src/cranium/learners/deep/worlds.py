@@ -127,8 +127,11 @@ def jax_machine(
     potential: NDArray[Any] | None,
     *,
     members: bool = True,
+    can_overflow: bool = True,
 ) -> JaxMachine:
     """The tables of a machine as JAX arrays.
+
+    If no episode can overflow, that is refused: what the machine refuses is not imagined.
 
     A row more, or a member, would be another shape, for which all is compiled again: so there is
     room for as many rows as the next power of two, and members are listed only if asked for.
@@ -136,9 +139,13 @@ def jax_machine(
     mind = memory.mind
     alive = np.flatnonzero(mind.ending == kernels.GOES_ON)
     rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
+    following = mind.next_configuration
+    if not can_overflow:
+        over = (following >= 0) & (mind.ending[following] == kernels.OVERFLOWED)
+        following = np.where(over, -1, following)
     hopes = np.zeros(len(mind.ending)) if potential is None else potential
     return JaxMachine(
-        put(np.pad(mind.next_configuration, rows), np.int32),
+        put(np.pad(following, rows), np.int32),
         put(np.pad(mind.reward, rows), np.float32),
         put(np.pad(mind.function, rows), np.int32),
         put(mind.ending, np.int32),

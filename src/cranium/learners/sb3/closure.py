@@ -85,6 +85,7 @@ class Closure:
         self._parts = [_Growing(part) for part in self._show(machine.start)]
         self._met: set[int] = set()  # the real configurations
         self._seen: set[tuple[int, ...]] = set()  # their counters
+        self.impossible: int | None = None  # the overflow, if no episode can get there
         self._waiting: dict[tuple[int, ...], list[int]] = {}  # those with counters never seen
         self.stale = True
         self._settle()
@@ -180,6 +181,8 @@ class Closure:
                 look += part.tobytes()
             self.shown.append(look)
             self._look.append(self._numbers.setdefault(look, len(self._numbers)))
+            if configuration == OVERFLOW and not self.encoding.can_overflow:
+                self.impossible = number
             if configuration == OVERFLOW or self.automaton.is_terminal(configuration):
                 continue
             if self.kind == "seen" and configuration.counters not in self._seen:

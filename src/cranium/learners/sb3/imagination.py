@@ -278,9 +278,12 @@ class Imagination:
             others = closure.choose(len(slots))
             source = np.where(np.random.random(len(slots)) < self.imagined, others, real)
         target, reward = tables.next_configuration[row, source], self._value(slots, row, source)
-        if self.space.problems or closure.sums:
-            # Where the machine refuses, or nobody knows what would have been paid: the real one.
+        if self.space.problems or closure.sums or closure.impossible is not None:
+            # Where the machine refuses, or nobody knows what would have been paid, or no episode
+            # can get: the real one.
             hopeless = (target < 0) | ~np.isfinite(reward)
+            if closure.impossible is not None:
+                hopeless |= target == closure.impossible
             if hopeless.any():
                 source = np.where(hopeless, real, source)
                 target = tables.next_configuration[row, source]

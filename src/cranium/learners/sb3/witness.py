@@ -8,8 +8,7 @@ from typing import Any
 import gymnasium as gym
 
 from cranium.aamdp.encoding import Encoding
-from cranium.aamdp.planning import TRANSPARENT
-from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.product import TRANSPARENT, AutomatonAugmentedMDP
 from cranium.worlds.observations import kept
 
 __all__ = ["Witness", "bear_witness", "fingerprint"]
