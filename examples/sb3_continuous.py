@@ -2,7 +2,7 @@
 
     python examples/sb3_continuous.py --steps 1000
 
-SAC visits two regions of the point world, one after the other. TD3 swings a pendulum of
+Both visit two regions of the point world, one after the other. TD3 also swings a pendulum of
 Gymnasium's, which knows nothing of tasks: the events come from a labelling, and one reward is a
 function of (s, a, s′). Needs ``cranium[sb3]``.
 """
@@ -44,21 +44,26 @@ def effort(_before: Any, action: Any, _after: Any) -> float:
     return -0.01 * float(np.square(action).sum())
 
 
-def visit(steps: int, seed: int) -> None:
-    """SAC in a world of ours."""
+def noise(size: int) -> NormalActionNoise:
+    """What TD3 adds to its actions, to explore."""
+    return NormalActionNoise(np.zeros(size), np.full(size, 0.3))
+
+
+def visit(kind: type[SAC] | type[TD3], steps: int, seed: int, **more: Any) -> None:
+    """SAC or TD3 in a world of ours."""
     task = cranium.library.load("point-visit")
     point = cranium.worlds.PointWorld(speed=0.2)
     env, replay = counterfactual(point, task, horizon=50, imagined=0.5)
-    model = SAC(
+    model = kind(
         "MlpPolicy",
         env,
         seed=seed,
         learning_rate=1e-3,
         gamma=0.95,
-        ent_coef=0.02,
         batch_size=128,
         policy_kwargs={"net_arch": [64, 64]},
         **replay,
+        **more,
     )
     model.learn(steps)
     wins = 0
@@ -70,7 +75,7 @@ def visit(steps: int, seed: int) -> None:
             observation, _, terminated, truncated, info = env.step(action)
             over = terminated or truncated
         wins += info["success"]
-    print(f"SAC, point: {wins} of 10 episodes were a success")
+    print(f"{kind.__name__}, point: {wins} of 10 episodes were a success")
 
 
 def swing(steps: int, seed: int) -> None:
@@ -82,7 +87,7 @@ def swing(steps: int, seed: int) -> None:
         env,
         seed=seed,
         batch_size=128,
-        action_noise=NormalActionNoise(np.zeros(1), np.full(1, 0.3)),
+        action_noise=noise(1),
         policy_kwargs={"net_arch": [64, 64]},
         **replay,
     )
@@ -97,13 +102,14 @@ def swing(steps: int, seed: int) -> None:
 
 
 def main() -> None:
-    """Train both."""
+    """Train all three."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     torch.set_num_threads(1)  # the networks are small
-    visit(given.steps, given.seed)
+    visit(SAC, given.steps, given.seed, ent_coef=0.02)
+    visit(TD3, given.steps, given.seed, action_noise=noise(2))
     swing(given.steps, given.seed)
 
 
