@@ -364,9 +364,9 @@ def _counter_limit(
     automaton: CountingRewardAutomaton, horizon: int | None, limit: int | None
 ) -> int | None:
     if limit is not None:
-        check_count("the counter limit", limit, least=0)
-        check_start(automaton, limit)
-        return limit
+        most = check_count("the counter limit", limit, least=0)
+        check_start(automaton, most)
+        return most
     if not automaton.num_counters:
         return 0
     if horizon is None or any(

@@ -21,8 +21,7 @@ __all__ = ["Life", "interact", "interact_together", "new_life"]
 
 Array = jax.Array
 BLOCK = 64
-"""For how many samples random numbers are drawn at once: one by one they would take longer than a
-sample."""
+"""For how many samples random numbers are drawn at once, which is quicker than for each."""
 
 
 class Life(NamedTuple):
