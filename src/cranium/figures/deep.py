@@ -48,6 +48,6 @@ def caption(study: Study) -> str:
         f"the whole map, {config.published:,} samples, learning rate 0.0001. Any start: the same "
         "task, but an episode begins anywhere, the discount is 0.95, and it explores longer. "
         "Letters, with the defaults of the library: A^N B C D^N, N drawn from 1 to "
-        f"{config.times}; CRM needs a machine and a network for each N. In the office CRM and CQL are one line: "
-        "without counters they are the same. No method was tuned by itself."
+        f"{config.times}; CRM needs a machine and a network for each N. In the office CRM "
+        "and CQL are one line: without counters they are the same. No method was tuned by itself."
     )
