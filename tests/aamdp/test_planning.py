@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Lock
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -320,3 +322,13 @@ def test_passengers_who_change_their_mind_are_in_no_model():
     taxi = gym.make("Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3", fickle_passenger=True)
     with pytest.raises(WorldError, match="does not say all that happens"):
         TabularWorld.from_model(taxi, lambda s, a, s2: ())
+
+
+def test_a_model_whose_environment_cannot_be_copied_is_still_solved():
+    lake = gym.make("FrozenLake-v1", is_slippery=False)
+    lake.unwrapped.window = Lock()  # as one that has drawn something holds it
+    goal = cranium.labelling_from_cells({15: "goal"})
+    assert (
+        cranium.solve(cranium.product(lake, cranium.compile_language("goal"), goal)).success_rate
+        == 1
+    )

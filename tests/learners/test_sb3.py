@@ -112,6 +112,20 @@ def test_the_set_is_what_was_seen_or_what_can_be_reached():
     assert sets["reachable"] == {Configuration("counting", (n,)) for n in range(10)}
 
 
+@pytest.mark.parametrize(("limit", "ends"), [(None, False), (9, True)])
+def test_overflows_are_imagined_only_past_a_limit_that_is_meant(limit, ends):
+    counting = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        counters=["n"],
+        initial="u",
+        terminal=[],
+        transitions=[cranium.Transition(source="u", guard="A", change=(1,))],
+    )
+    clock = Clock(events=frozenset({"A"}), ends=0.0)
+    buffer = collect([clock], counting, imagined=1.0, horizon=9, counter_limit=limit)
+    assert bool(buffer.sample(400).dones.any()) is ends
+
+
 def test_if_nobody_says_which_all_are_imagined_unless_there_are_too_many(machine):
     for options, kind in (
         ({"counter_limit": 9}, "reachable"),

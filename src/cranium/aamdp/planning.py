@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,7 +218,10 @@ def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
     if listed and isinstance(base.observation_space, gym.spaces.Discrete):
         table = TabularWorld.from_model(base, env.labelling)
-        # In a copy: a walk would move the caller's.
-        table.verify(copy.deepcopy(base), env.labelling, steps=VERIFIED)
+        live = None
+        with suppress(Exception):  # what holds a window or a lock cannot be copied
+            live = copy.deepcopy(base)
+        if live is not None:  # a walk in the caller's own would move it
+            table.verify(live, env.labelling, steps=VERIFIED)
         return table
     return enumerate_env(base, None if own else env.labelling)  # time limits are the product's
