@@ -57,6 +57,19 @@ def test_the_office_machine_wants_n_mail_empty_n_coffees_n_deliveries():
             assert not machine.run(broken).accepted
 
 
+def test_the_machine_of_deliveries_wants_n_mail_empty_n_deliveries():
+    machine = cranium.library.load("office-deliver")
+    assert (machine.size.states, machine.num_counters) == (2, 1)
+    for length in range(7):
+        for word in product(["mail", "empty", "person"], repeat=length):
+            n = word.count("mail")
+            wanted = n > 0 and word == ("mail",) * n + ("empty",) + ("person",) * n
+            trace = machine.run(word)
+            assert trace.accepted == wanted, word
+            assert trace.total_reward == trace.succeeded
+            assert wanted or not machine.run([*word[:-1], "decoration"]).accepted
+
+
 def test_the_mail_machine_pays_for_delivering_and_for_nothing_else():
     machine = cranium.library.load("mail-delivery")
     for length in range(5):

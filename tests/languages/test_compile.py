@@ -50,6 +50,7 @@ def test_the_languages_of_the_paper(name, length, states, counters):
         ("A^N B C D^N", "anbcdn"),
         ("mail^N empty coffee^N person^N never decoration", "office"),
         ("(mail person)^1 never decoration", "mail-delivery"),
+        ("mail^N empty person^N never decoration", "office-deliver"),
     ],
 )
 def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):

@@ -121,7 +121,11 @@ CATALOGUE: tuple[WorldEntry, ...] = (
         OfficeWorld,
         "the office of the paper, with mail that runs out",
         1000,
-        {"mail-and-coffee": "office", "mail-delivery": "mail-delivery"},
+        {
+            "mail-and-coffee": "office",
+            "mail-delivery": "mail-delivery",
+            "deliver": "office-deliver",
+        },
         meanings=OFFICE,
     ),
     WorldEntry(

@@ -1,4 +1,4 @@
-"""Figure "deep": networks in the office, and a counting task on which they differ.
+"""Figure "deep": networks in the office, and two counting tasks on which they differ.
 
 The paper gives the methods that imagine |U| times the batch of DQN. Here DQN is run with the larger
 batch, too, so that what imagining gains can be told from what a larger batch gains.
@@ -23,6 +23,7 @@ STATES = 2
 """|U|: the states of the delivery machine in which it goes on."""
 IMAGINED = 4
 """How many configurations are imagined for each experience with letters."""
+BUDGETS = ("published", "budget", "letters", "mail")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "DQN": ("dqn", {}),
     "DQN, same batch": ("dqn", {}),
@@ -31,8 +32,11 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "CQL heads": ("cdqn", {"heads": True}),
 }
 """The learner of each, and its settings; all others are the defaults."""
-PUBLISHED, ANYWHERE, LETTERS = "office, as published", "office, any start", "letters, N drawn"
-CASES = (PUBLISHED, ANYWHERE, LETTERS)
+PUBLISHED, ANYWHERE = "office, as published", "office, any start"
+LETTERS, MAIL = "letters, N drawn", "mail, N drawn"
+CASES = (PUBLISHED, ANYWHERE, LETTERS, MAIL)
+COUNTING = (LETTERS, MAIL)
+"""Those with counters: one network for all N, or one for each."""
 PAPER: dict[str, Any] = {
     "learning_rate": 1e-4,
     "discount": 0.99,
@@ -51,9 +55,23 @@ NEAREST: dict[str, Any] = {
 (``benchmarks/deviation.py`` leaves out one after the other)."""
 
 
-def one_number(count: int) -> str:
-    """The case of a machine for one N."""
-    return f"letters, N = {count}"
+def one_number(case: str, count: int) -> str:
+    """What a case with counters is called with a machine for one N.
+
+    Example:
+        >>> one_number("mail, N drawn", 2)
+        'mail, N = 2'
+    """
+    return f"{case.removesuffix(' drawn')} = {count}"
+
+
+def carrying(times: int) -> int:
+    """In how many configurations it goes on, with up to so many items of mail.
+
+    While they are collected it has from none to all of them; while they are delivered, at least
+    one is left.
+    """
+    return 2 * times + 1
 
 
 @register
@@ -65,10 +83,11 @@ class NetworksConfig(ExperimentConfig):
         trials: How many seeds (the paper has 10).
         methods: Those of ``METHODS`` that are compared.
         cases: Those of ``CASES`` that are run.
-        times: With letters, N is drawn from 1 to this.
+        times: Where something is counted, N is drawn from 1 to this.
         published: The budget of the office as in the paper.
         budget: The budget of the office that is begun anywhere.
         letters: The budget of the letters.
+        mail: The budget of the mail.
 
     Example:
         >>> NetworksConfig(trials=2, cases=("letters, N drawn",)).times
@@ -86,12 +105,13 @@ class NetworksConfig(ExperimentConfig):
     published: int = 12_000
     budget: int = 40_000
     letters: int = 40_000
+    mail: int = 120_000
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("method", self.methods, list(METHODS))
         check_names("case", self.cases, CASES)
-        for name in ("times", "published", "budget", "letters"):
+        for name in ("times", *BUDGETS):
             check_count(name, getattr(self, name))
 
     def require(self) -> None:
@@ -100,7 +120,7 @@ class NetworksConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """One seed, and budgets in which nothing is learned: to see that it works."""
-        few = {name: min(getattr(self, name), 500) for name in ("published", "budget", "letters")}
+        few = {name: min(getattr(self, name), 500) for name in BUDGETS}
         return replace(self, trials=1, times=min(self.times, 2), **few)
 
     def cpu_seconds(self) -> float:
@@ -113,7 +133,12 @@ class NetworksConfig(ExperimentConfig):
         return self._all(self.trials)
 
     def _all(self, trials: int) -> list[Job]:
-        kinds = {PUBLISHED: self._published, ANYWHERE: self._anywhere, LETTERS: self._letters}
+        kinds = {
+            PUBLISHED: self._published,
+            ANYWHERE: self._anywhere,
+            LETTERS: self._letters,
+            MAIL: self._mail,
+        }
         found = []
         for case in self.cases:
             for method in self.methods:
@@ -148,27 +173,44 @@ class NetworksConfig(ExperimentConfig):
         )
 
     def _letters(self, method: str) -> Iterator[TrainingTrial]:
-        """One machine for all N; without counters one for each."""
+        """A^N B C D^N."""
+        told = {"world": "Letter", "task": "anbcdn", "steps": self.letters}
+        yield from self._counted(method, LETTERS, told, "times", {}, IMAGINED)
+
+    def _mail(self, method: str) -> Iterator[TrainingTrial]:
+        """N items of mail are collected, and then delivered; all configurations are imagined."""
+        told = {"world": "Office", "task": "office-deliver", "steps": self.mail}
+        fixed = {"start": "anywhere"}
+        yield from self._counted(method, MAIL, told, "mail", fixed, carrying(self.times))
+
+    def _counted(
+        self,
+        method: str,
+        case: str,
+        told: Mapping[str, Any],
+        drawn: str,
+        fixed: Mapping[str, Any],
+        imagined: int,
+    ) -> Iterator[TrainingTrial]:
+        """One machine for all N, which the world draws; without counters one for each."""
         learner, own = METHODS[method]
-        many = method == "DQN, same batch"
-        settings = {**own, "batch": BATCH * (IMAGINED if many else 1)}
+        settings = {**own, "batch": BATCH * (imagined if method == "DQN, same batch" else 1)}
         if learner != "dqn" and not own:
-            settings["imagined"] = IMAGINED
+            settings["imagined"] = imagined
         trial = TrainingTrial(
             self.name,
             method,
-            LETTERS,
-            world="Letter",
-            task="anbcdn",
+            case,
             learner=learner,
-            options={"times": [1, self.times]},
+            options={drawn: [1, self.times], **fixed},
             settings=settings,
-            steps=self.letters,
-            every=max(self.letters // 40, 1),
+            every=max(told["steps"] // 40, 1),
             until=None,
+            **told,
         )
         if learner != "dcrm":
             yield trial
             return
         for count in range(1, self.times + 1):
-            yield replace(trial, case=one_number(count), options={"times": count}, unroll=count)
+            options = {drawn: count, **fixed}
+            yield replace(trial, case=one_number(case, count), options=options, unroll=count)

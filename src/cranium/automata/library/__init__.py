@@ -6,6 +6,7 @@
 | ``anbcdn`` | A^N B C D^N | the Letter experiment, Figure "letter-res" |
 | ``office`` | N mail, mail room empty, N coffees, N deliveries | Appendix F |
 | ``mail-delivery`` | mail, then a person, never a decoration | Figure "llm", Appendix G |
+| ``office-deliver`` | N mail, mail room empty, N deliveries | (the office, our own) |
 | ``power-of-two`` | A^(2^N) B | Turing power (Compatible Reward Functions) |
 | ``square`` | A^N B^(N·N) | Turing power (Compatible Reward Functions) |
 | ``point-visit`` | A, then B | (PointWorld, our own) |
