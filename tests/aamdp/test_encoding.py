@@ -21,6 +21,7 @@ GROUNDS = {
     "multi": spaces.MultiDiscrete([4, 5, 3]),
     "start": spaces.MultiDiscrete([4, 5], start=[10, -2]),
     "binary": spaces.MultiBinary(4),
+    "whole": spaces.Box(np.array([-3, 0]), np.array([4, 250]), dtype=np.int16),
     "box": spaces.Box(np.array([-1.0, 0.0]), np.array([1.0, 100.0]), dtype=np.float64),
     "dict": spaces.Dict({"x": spaces.Discrete(3), "y": spaces.Box(0, 1, (2,), np.float32)}),
 }
@@ -30,8 +31,11 @@ ENCODINGS = {
     "log": lambda: BoxEncoding("log"),
     "bits": lambda: BoxEncoding("bits", clip=LIMIT),
     "table": TabularEncoding,
+    "joint": lambda: BoxEncoding("raw", cells="joint"),
+    "scaled": lambda: BoxEncoding("raw", cells="scaled"),
 }
-PAIRS = [(g, e) for g in GROUNDS for e in ENCODINGS if not (e == "table" and g in ("box", "dict"))]
+WHOLE = ("table", "joint", "scaled")
+PAIRS = [(g, e) for g in GROUNDS for e in ENCODINGS if not (e in WHOLE and g in ("box", "dict"))]
 
 
 CONFIGURATIONS = reachable(OFFICE, LIMIT)
@@ -82,6 +86,40 @@ def test_the_bits_show_zero_and_clip_what_is_greater():
     assert made.decode(shown)[1].counters == (0, 2), "what was clipped is lost, and only that"
 
 
+def test_cells_are_shown_part_by_part_together_or_as_fractions():
+    ground = spaces.MultiDiscrete([3, 1, 5], start=[2, 7, 0])
+    shown = {}
+    for cells in ("one-hot", "joint", "scaled"):
+        made = BoxEncoding(cells=cells)
+        made.bind(ground, OFFICE, 3)
+        shown[cells] = made.ground_part(np.array([4, 7, 1])).tolist()
+    assert shown["one-hot"] == [0, 0, 1, 1, 0, 1, 0, 0, 0]
+    assert shown["joint"] == [float(i == 2 * 5 + 1) for i in range(15)]
+    assert shown["scaled"] == [1, 0, 0.25]
+
+
+def test_jointly_every_observation_has_a_feature_of_its_own():
+    made = BoxEncoding(cells="joint")
+    made.bind(spaces.MultiDiscrete([3, 4]), OFFICE, 3)
+    every = [made.ground_part(np.array([r, c])) for r in range(3) for c in range(4)]
+    assert np.array_equal(np.array(every), np.eye(12))
+
+
+@pytest.mark.parametrize("cells", ["joint", "scaled"])
+@pytest.mark.parametrize("ground", ["box", "dict"])
+def test_only_whole_numbers_can_be_shown_jointly_or_scaled(cells, ground):
+    with pytest.raises(WorldError, match=f'cells="{cells}" is for observations of whole numbers'):
+        BoxEncoding(cells=cells).bind(GROUNDS[ground], OFFICE, 3)
+
+
+@pytest.mark.parametrize("made", [BoxEncoding(cells="joint"), TabularEncoding()])
+@pytest.mark.parametrize("seen", [[5, 0], [-4, 0], [0, 251], [0], [0, 0, 0]])
+def test_what_is_not_in_its_space_has_no_number(made, seen):
+    made.bind(GROUNDS["whole"], OFFICE, 3)
+    with pytest.raises(WorldError, match="is not in Box"):
+        made.encode(np.array(seen), OFFICE.start)
+
+
 def test_bounds_hold_at_the_limit_and_for_an_overflow():
     for kind in ("raw", "log", "bits"):
         made = BoxEncoding(kind, clip=3)
@@ -103,3 +141,7 @@ def test_what_has_no_encoding_is_refused():
         BoxEncoding("bits", clip=-1)
     with pytest.raises(InvalidArgumentError, match="raw, log or bits, not 'all'"):
         BoxEncoding("all")
+    with pytest.raises(InvalidArgumentError, match="cells are one-hot, joint or scaled, not 'xy'"):
+        BoxEncoding(cells="xy")
+    with pytest.raises(SpaceError, match="10,000 observations are too many"):
+        BoxEncoding(cells="joint").bind(spaces.Discrete(10_000), OFFICE, 1)

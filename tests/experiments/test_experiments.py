@@ -203,6 +203,7 @@ def test_every_trial_is_a_row(tmp_path):
     assert len(found) == 4
     for text, row in zip(found, rows([study]), strict=True):
         assert float(text["value"]) == row["value"]
+        assert float(text["success"]) == row["success"] == 1.0
         assert json.loads(text["settings"]) == json.loads(row["settings"])
         assert (text["method"], text["seed"]) == (row["method"], str(row["seed"]))
 

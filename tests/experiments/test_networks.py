@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
+import cranium
+from cranium.aamdp.catalogue import make_env
+from cranium.aamdp.planning import model_of
 from cranium.cli import app
 from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError
 from cranium.experiments import LocalEngine, NetworksConfig, Store, run
-from cranium.experiments.deep import ANYWHERE, BATCH, LETTERS, PUBLISHED
+from cranium.experiments.deep import ANYWHERE, BATCH, LETTERS, MAIL, PUBLISHED
 from cranium.experiments.reading import read_study
 from cranium.experiments.totals import totals
-from cranium.figures.deep import caption, draw
+from cranium.figures.deep import caption, draw, shape_of
+from cranium.figures.page import write_report
 
 
 def jobs(**more):
@@ -22,9 +26,14 @@ def test_every_method_runs_with_every_seed_and_reward_machines_with_every_number
     found = {(job.trial.method, job.trial.case): job.trial for job in jobs(times=2)}
     assert len(jobs(times=2)) == 2 * len(found)
     cases = {case for method, case in found if method == "CRM"}
-    assert cases == {PUBLISHED, ANYWHERE, "letters, N = 1", "letters, N = 2"}
-    assert {case for method, case in found if method == "CQL"} == {PUBLISHED, ANYWHERE, LETTERS}
-    assert found["CRM", "letters, N = 2"].unroll == 2
+    one = {f"{what}, N = {count}" for what in ("letters", "mail") for count in (1, 2)}
+    assert cases == {PUBLISHED, ANYWHERE, *one}
+    cases = {case for method, case in found if method == "CQL"}
+    assert cases == {PUBLISHED, ANYWHERE, LETTERS, MAIL}
+    for what in ("letters", "mail"):
+        assert found["CRM", f"{what}, N = 2"].unroll == 2
+    assert found["CRM", "mail, N = 2"].options == {"mail": 2, "start": "anywhere"}
+    assert found["CQL", MAIL].options == {"mail": [1, 2], "start": "anywhere"}
 
 
 def test_dqn_is_run_with_the_batch_of_the_others_too():
@@ -33,10 +42,9 @@ def test_dqn_is_run_with_the_batch_of_the_others_too():
         assert found["DQN", case].settings["batch"] == BATCH
         assert found["CQL", case].settings["batch"] == BATCH
         assert found["DQN, same batch", case].settings["batch"] == 2 * BATCH
-    assert (
-        found["CQL", LETTERS].settings["imagined"] * BATCH
-        == (found["DQN, same batch", LETTERS].settings["batch"])
-    )
+    for case in (LETTERS, MAIL):
+        imagined = found["CQL", case].settings["imagined"]
+        assert found["DQN, same batch", case].settings["batch"] == imagined * BATCH
     published = found["DQN", PUBLISHED]
     assert (published.steps, published.settings["learning_rate"]) == (12_000, 1e-4)
 
@@ -50,15 +58,37 @@ def test_unknown_cases_and_methods_are_named():
         NetworksConfig(budget=0)
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_with_mail_all_configurations_are_imagined(times):
+    found = {(job.trial.method, job.trial.case): job.trial for job in jobs(times=times)}
+    trial = found["CQL", MAIL]
+    told = {"start": trial.options["start"], "mail": tuple(trial.options["mail"])}
+    model = model_of(make_env("Office", cranium.library.load(trial.task), told))
+    alive = {x for x in model.space.configurations if x.state in ("collecting", "delivering")}
+    assert len(alive) == trial.settings["imagined"]
+
+
 def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
-    config = NetworksConfig(1, methods=("CRM", "CQL heads"), cases=(LETTERS,), times=2, letters=200)
+    few = {"times": 2, "letters": 200, "mail": 200}
+    config = NetworksConfig(1, methods=("CRM", "CQL heads"), cases=(LETTERS, MAIL), **few)
     outcome = run(config, tmp_path, LocalEngine(2))
-    assert outcome.ran == 3
+    assert outcome.ran == 6
     assert not outcome.failed
     study = read_study(tmp_path)
-    assert [group.method for group in totals(study)] == ["CRM"]
+    summed = [(group.method, group.case) for group in totals(study)]
+    assert summed == [
+        ("CRM", "letters, all N, a machine for each"),
+        ("CRM", "mail, all N, a machine for each"),
+    ]
     assert list(draw(study)) == ["deep"]
-    assert "N drawn from 1 to 2" in caption(study)
+    assert "N is drawn from 1 to 2" in caption(study)
+    write_report([study], tmp_path / "report.html")
+    assert "Seed by seed: success of the greedy policy" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("cases", "shape"), [(1, (1, 1)), (3, (1, 3)), (4, (2, 2)), (5, (3, 2))])
+def test_panels_are_put_beside_each_other_and_then_below(cases, shape):
+    assert shape_of(cases) == shape
 
 
 def test_without_jax_the_experiment_says_so_and_the_others_go_on(monkeypatch, tmp_path):

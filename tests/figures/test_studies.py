@@ -19,7 +19,14 @@ from cranium.experiments import (
     RewardMachinesConfig,
     run,
 )
-from cranium.experiments.reading import read_study, rows, summary_data
+from cranium.experiments.reading import (
+    last_success,
+    number,
+    read_study,
+    rows,
+    share,
+    summary_data,
+)
 from cranium.experiments.totals import ONE, SUM, totals
 from cranium.figures import letter
 from cranium.figures.page import write_report
@@ -49,6 +56,25 @@ def test_every_study_can_be_drawn_and_reported(config, tmp_path):
         assert path.stat().st_size > 1_000
     write_report([study], tmp_path / "report.html")
     assert config.heading.split("'")[0] in (tmp_path / "report.html").read_text()
+
+
+def test_the_page_tells_what_every_seed_gave(tmp_path):
+    run(SMALL["some solved"], tmp_path, Here())
+    study = read_study(tmp_path)
+    write_report([study], tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    _, solved, success = page.split("<summary>Seed by seed: ")
+    for group in study.groups:
+        for record in group.records:
+            assert f"<td>{number(study.config.value(record.result))}</td>" in solved
+            assert f"<td>{share(last_success(record))}</td>" in success
+    unsolved = next(g for g in study.groups if None in g.values)
+    row = next(
+        line
+        for line in solved.splitlines()
+        if f"<td>{unsolved.method}<" in line and f"<td>{unsolved.case}<" in line
+    )
+    assert row.count("<td>–</td>") == unsolved.values.count(None)
 
 
 def test_an_unfinished_study_says_so(tmp_path):

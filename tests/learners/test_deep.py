@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import gymnasium as gym
@@ -234,6 +235,8 @@ VARIANTS = [
     {"train_every": 4},
     {"shaping": True},
     {"counters": "log"},
+    {"cells": "joint"},
+    {"cells": "scaled"},
 ]
 
 
@@ -437,7 +440,9 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
 # Policies
 
 
-@pytest.mark.parametrize("more", [{}, {"heads": True}])
+@pytest.mark.parametrize(
+    "more", [{}, {"heads": True}, {"cells": "joint"}, {"cells": "scaled", "counters": "log"}]
+)
 def test_a_network_is_saved_and_loaded_without_pickle(tmp_path, more):
     env = letter()
     policy = train(env, "cdqn", steps=300, **SMALL, **more).policy
@@ -453,6 +458,34 @@ def test_a_network_is_saved_and_loaded_without_pickle(tmp_path, more):
     assert np.array_equal(found.success, wanted.success)
     with pytest.raises(PolicyError, match="another world"):
         cranium.Policy.load(path, letter(times=2))
+
+
+def test_a_file_from_before_cells_could_be_chosen_is_read_as_one_hot(tmp_path):
+    policy = train(letter(), "cdqn", steps=100, **SMALL).policy
+    path = tmp_path / "agent.npz"
+    policy.save(path)
+    with np.load(path) as found:
+        arrays = dict(found)
+    name = next(key for key, array in arrays.items() if '"encoding"' in str(array))
+    about = json.loads(str(arrays[name]))
+    about["encoding"] = about["encoding"][:3]
+    np.savez(path, **{**arrays, name: json.dumps(about)})
+    again = cranium.Policy.load(path)
+    assert again.encoding.cells == "one-hot"
+    seen, start = [np.array([0, 0, 0])], [policy.automaton.start]
+    assert np.array_equal(again.values(seen, start), policy.values(seen, start))
+
+
+def test_the_network_sees_cells_as_it_is_told():
+    world = model_of(find_product(letter())).world
+    widths = {}
+    for cells in ("one-hot", "joint", "scaled"):
+        policy = train(letter(), "cdqn", steps=100, cells=cells, **SMALL).policy
+        sizes = policy.encoding.ground.nvec
+        widths[cells] = len(policy.network.ground)
+        shown = np.array([policy.ground(seen) for seen in world.observations])
+        assert len(np.unique(shown, axis=0)) == len(world.observations)
+    assert widths == {"one-hot": sizes.sum(), "joint": sizes.prod(), "scaled": len(sizes)}
 
 
 def test_a_damaged_network_is_refused(tmp_path):
@@ -504,6 +537,7 @@ def test_a_network_has_no_table():
         ({"warmup": 2**40}, "warmup is at most"),
         ({"clip": 10**6}, "clip is at most"),
         ({"imagined": 0}, "imagined is a whole number of at least 1"),
+        ({"cells": "xy"}, "cells are one-hot, joint or scaled, not 'xy'"),
         ({"counters": "digits"}, "counters are raw, log or bits, not 'digits'"),
         ({"configurations": "some"}, "configurations are current, seen or reachable"),
         ({"heads": 1}, "heads is true or false"),

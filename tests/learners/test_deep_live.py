@@ -333,6 +333,36 @@ class Walk(gym.Env):
         return self.cell, 0.0, False, False, {}
 
 
+@pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
+def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs, cells):
+    machine = cranium.loads(
+        """
+        propositions: [right]
+        counters: [n]
+        initial: u
+        terminal: [done]
+        transitions:
+          - {from: u, when: right, if: "n = 0", add: {n: 1}}
+          - {from: u, when: right, if: "n > 0", add: {n: 1}, reward: place}
+        """,
+        rewards={"place": lambda s, a, t: 10.0 * s + t},
+    )
+    labelling = cranium.labelling_from_cells({4: "right"})
+    env = cranium.product(Walk(), machine, labelling, horizon=30)
+    train(env, "cdqn", steps=300, evaluate_every=300, path="python", cells=cells, **SMALL)
+    replay, view = runs[-1].replay, runs[-1].brain.encoding.view
+    assert replay.before.shape[1] == {"one-hot": 6, "joint": 6, "scaled": 1}[cells]
+    before, after = ([int(view.read(one)) for one in part[:300]] for part in replay[:3:2])
+    assert len({*before}) == 6
+    wanted = 10.0 * np.array(before) + np.array(after)
+    assert np.array_equal(replay.extra[:300, 1], wanted)
+
+
+def test_cells_that_are_not_whole_numbers_are_not_scaled():
+    with pytest.raises(WorldError, match='cells="scaled" is for observations of whole numbers'):
+        train(cart(), "cdqn", steps=10, cells="scaled", **SMALL)
+
+
 class Twice(gym.Wrapper):
     """Takes two steps for one."""
 

@@ -5,7 +5,6 @@ An encoding is made for one product; it declares its space, and what it encodes 
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat, starmap
@@ -15,14 +14,15 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from cranium.aamdp.cells import CELLS, MAX_NUMBER, Cells, Numbers, view_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import OVERFLOW, reachable
-from cranium.errors import InvalidArgumentError, SpaceError, WorldError, check_count, shorten
+from cranium.errors import SpaceError, WorldError, check_count
+from cranium.worlds.arguments import check_choice
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
 
-MAX_INDEX = 2**62
 UNLIMITED = 2**31 - 1
 """The bound of a counter when neither a limit nor a horizon gives one."""
 
@@ -166,13 +166,17 @@ class DictEncoding(Encoding):
 
 
 class BoxEncoding(Encoding):
-    """A vector for networks: the ground observation flattened, the machine state one-hot, counters.
+    """A vector for networks: the ground observation, the machine state one-hot, counters.
 
     Args:
         counters: ``"raw"`` is their values; ``"log"`` is log(1 + c); ``"bits"`` is for each counter
             whether it is zero, whether it is not, and its value one-hot up to ``clip``, where
             greater values are shown as ``clip`` (only then is something lost).
         clip: The greatest value that ``"bits"`` tells apart.
+        cells: How whole numbers of the ground observation are shown, such as the cells of a grid:
+            ``"one-hot"`` is each by itself; ``"joint"`` all together, with a feature for every
+            observation; ``"scaled"`` a number from 0 to 1 for each. Fractions are shown as they
+            are, and so are whole numbers in a ``Box``, but for ``"joint"`` and ``"scaled"``.
 
     It is single precision: whole numbers are exact up to 16 million (``"raw"``, and the ground
     observation) or a million (``"log"``).
@@ -186,19 +190,22 @@ class BoxEncoding(Encoding):
         (21,)
     """
 
-    def __init__(self, counters: Literal["raw", "log", "bits"] = "bits", *, clip: int = 10) -> None:
-        if counters not in ("raw", "log", "bits"):
-            raise InvalidArgumentError(f"counters are raw, log or bits, not {shorten(counters)}")
+    def __init__(
+        self,
+        counters: Literal["raw", "log", "bits"] = "bits",
+        *,
+        clip: int = 10,
+        cells: Cells = "one-hot",
+    ) -> None:
+        check_choice("counters are", counters, ("raw", "log", "bits"))
+        check_choice("cells are", cells, CELLS)
         self.counters = counters
         self.clip = check_count("clip", clip)
+        self.cells = cells
 
     def _make_space(self) -> spaces.Box:
-        flat = spaces.flatten_space(self.ground)
-        if not isinstance(flat, spaces.Box):
-            raise WorldError(
-                f"observations in {self.ground} have no fixed length as a vector",
-                fix="use the dictionary encoding",
-            )
+        self.view = view_of(self.ground, self.cells)
+        flat = self.view.box
         k = self.automaton.num_counters
         width = len(self.names)
         if self.counters == "bits":
@@ -234,16 +241,12 @@ class BoxEncoding(Encoding):
 
     def ground_part(self, ground: Any) -> NDArray[np.float32]:
         """What of an observation depends on the ground observation alone."""
-        return np.asarray(spaces.flatten(self.ground, ground), dtype=np.float32)
+        return self.view.show(ground)
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
         vector = np.asarray(observation)
-        flat = spaces.flatten_space(self.ground)
-        whole = np.issubdtype(flat.dtype or np.float32, np.integer)
-        head = vector[: self.width]
-        head = (np.rint(head) if whole else head).astype(flat.dtype)
-        ground = spaces.unflatten(self.ground, head)
+        ground = self.view.read(vector[: self.width])
         width = len(self.names)
         state = int(np.argmax(vector[self.width : self.width + width]))
         rest = vector[self.width + width :]
@@ -275,12 +278,11 @@ class TabularEncoding(Encoding):
     def _make_space(self) -> spaces.Discrete:
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
-        self.sizes, self.start = sizes_of(self.ground)
-        self.strides = np.cumprod((1, *self.sizes[:0:-1]))[::-1].astype(np.int64)
+        self.cells = Numbers(self.ground)
         self.configurations = reachable(self.automaton, self.counter_limit)
         self.index = {x: number for number, x in enumerate(self.configurations)}
-        total = math.prod(self.sizes) * len(self.configurations)
-        if total >= MAX_INDEX:
+        total = self.cells.total * len(self.configurations)
+        if total >= MAX_NUMBER:
             raise SpaceError(
                 f"{total:,} pairs of an observation and a configuration are too many to number",
                 fix="use another encoding",
@@ -293,29 +295,12 @@ class TabularEncoding(Encoding):
 
     def join(self, ground: Any, part: int) -> np.int64:
         """An observation from the ground observation and the machine's part."""
-        index = int((np.ravel(ground) - self.start) @ self.strides)
-        return np.int64(index * len(self.configurations) + part)
+        return np.int64(self.cells.number(ground) * len(self.configurations) + part)
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
         index, part = divmod(int(observation), len(self.configurations))
-        cell = np.array(np.unravel_index(index, self.sizes), dtype=np.int64) + self.start
-        if isinstance(self.ground, spaces.Discrete):
-            return np.int64(cell[0]), self.configurations[part]
-        shaped = cell.astype(self.ground.dtype).reshape(self.ground.shape or ())
-        return shaped, self.configurations[part]
-
-
-def sizes_of(ground: spaces.Space[Any]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """How many values each part of an observation has, and the least of each."""
-    if isinstance(ground, spaces.Discrete):
-        return (int(ground.n),), np.array([ground.start], np.int64)
-    if isinstance(ground, spaces.MultiDiscrete):
-        return tuple(int(n) for n in np.ravel(ground.nvec)), np.ravel(ground.start).astype(np.int64)
-    if isinstance(ground, spaces.MultiBinary):
-        size = math.prod(ground.shape)
-        return (2,) * size, np.zeros(size, np.int64)
-    raise WorldError(f"observations in {ground} are not finitely many", fix="use another encoding")
+        return self.cells.observation(index), self.configurations[part]
 
 
 def _copies(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

@@ -24,7 +24,7 @@ NUMBERS = ("solved", "IQM", "95 % interval", "median", "mean", "deviation")
 """What tables say of a group."""
 COLUMNS = (
     *("experiment", "method", "case", "seed", "status", "value", "measure"),
-    *("wall", "cpu", "key", "settings"),
+    *("success", "wall", "cpu", "key", "settings"),
 )
 
 
@@ -173,6 +173,7 @@ def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
             "status": record.status,
             "value": study.config.value(record.result) if record.done else None,
             "measure": study.config.measure,
+            "success": last_success(record),
             "wall": record.wall,
             "cpu": record.cpu,
             "key": record.key,
@@ -182,6 +183,12 @@ def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
         for group in study.groups
         for record in group.records
     ]
+
+
+def last_success(record: Record) -> float | None:
+    """The success of the greedy policy at the end, over all instances; None if there is none."""
+    found = record.result.get("success")
+    return sum(found.values()) / len(found) if found else None
 
 
 def export(studies: Sequence[Study], path: Path) -> None:
@@ -225,6 +232,16 @@ def number(value: float | None, none: str = "–") -> str:
         ('12,346', '–')
     """
     return none if value is None else f"{value:,.0f}"
+
+
+def share(value: float | None, none: str = "–") -> str:
+    """A share as tables show it.
+
+    Example:
+        >>> share(2 / 3), share(1.0), share(None)
+        ('0.67', '1.00', '–')
+    """
+    return none if value is None else f"{value:.2f}"
 
 
 def cells(group: Group) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cranium.experiments.deep import NetworksConfig, one_number
+from cranium.experiments.deep import COUNTING, NetworksConfig, one_number
 from cranium.experiments.letter import LetterConfig, together
 from cranium.experiments.reading import Group, Study
 
@@ -32,9 +32,7 @@ def totals(study: Study) -> list[Group]:
     """
     config = study.config
     if isinstance(config, NetworksConfig):
-        each = [study.group("CRM", one_number(count + 1)) for count in range(config.times)]
-        known = [group for group in each if group is not None]
-        return [_sum(known)] if len(known) == config.times else []
+        return [group for case in COUNTING for group in _networks(study, config, case)]
     if not isinstance(config, LetterConfig) or not config.whole:
         return []
     found = []
@@ -47,6 +45,15 @@ def totals(study: Study) -> list[Group]:
         if len(known) == len(config.times):
             found.append(_sum(known))
     return found
+
+
+def _networks(study: Study, config: NetworksConfig, case: str) -> list[Group]:
+    """CRM on all N of a case, if it was run."""
+    each = [study.group("CRM", one_number(case, count + 1)) for count in range(config.times)]
+    known = [group for group in each if group is not None]
+    if len(known) < config.times:
+        return []
+    return [replace(_sum(known), case=case.replace("N drawn", SUM))]
 
 
 def _sum(groups: list[Group]) -> Group:

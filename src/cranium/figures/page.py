@@ -8,13 +8,22 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cranium.automata.files import write_bytes
 from cranium.experiments.configs import config_data
-from cranium.experiments.reading import NUMBERS, Group, Study, cells
+from cranium.experiments.reading import (
+    NUMBERS,
+    Group,
+    Study,
+    cells,
+    last_success,
+    number,
+    share,
+)
+from cranium.experiments.records import Record
 from cranium.experiments.totals import totals
 from cranium.figures.studies import draw_study
 
@@ -27,6 +36,7 @@ body { font: 16px/1.55 system-ui, sans-serif; color: #1c1c1c; background: #fff;
        max-width: 62rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
 h1 { font-size: 1.7rem; margin: 0 0 .3rem; } h2 { margin: 3rem 0 .6rem; font-size: 1.3rem; }
 h3 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
+summary { margin: .6rem 0; cursor: pointer; }
 nav a { margin-right: 1rem; } a { color: #00558c; }
 figure { margin: 1rem 0; } img { display: block; width: 100%; height: auto; }
 .plot { overflow-x: auto; } .plot img { min-width: 36rem; }
@@ -84,12 +94,33 @@ def _section(study: Study) -> str:
         parts.append(f"<h3>In numbers: {_(config.measure)}</h3>")
         rows = [(group.method, group.case, *cells(group)) for group in groups]
         parts.append(_table(("method", "case", *NUMBERS), rows))
+        parts += _seeds(study)
         parts.append("<h3>Settings</h3>")
         rows = [(g.method, g.case, _settings(g)) for g in study.groups]
         parts.append(f'<div class="settings">{_table(("method", "case", "settings"), rows)}</div>')
     parts.append(_how(study))
     parts.append("</section>")
     return "\n".join(parts)
+
+
+def _seeds(study: Study) -> list[str]:
+    """What every single seed gave, behind a line that opens it."""
+    wanted = max((group.wanted for group in study.groups), default=0)
+    columns = ("method", "case", *(f"seed {number}" for number in range(wanted)))
+    measures: dict[str, Callable[[Record], str]] = {
+        study.config.measure: lambda record: number(study.config.value(record.result)),
+        "success of the greedy policy at the end": lambda record: share(last_success(record)),
+    }
+    parts = []
+    for name, measure in measures.items():
+        rows = []
+        for group in study.groups:
+            found = {r.seed: measure(r) if r.done else "failed" for r in group.records}
+            rows.append((group.method, group.case, *(found.get(s, "") for s in range(wanted))))
+        if any(set(row[2:]) - {"–", "", "failed"} for row in rows):
+            told = f"<summary>Seed by seed: {_(name)}</summary>"
+            parts.append(f"<details>{told}{_table(columns, rows)}</details>")
+    return parts
 
 
 def _figures(study: Study) -> list[str]:

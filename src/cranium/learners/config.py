@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.worlds.arguments import check_choice
 
 __all__ = [
     "Configurations",
@@ -99,13 +100,6 @@ def check_number(name: str, value: object) -> float:
     return float(value)
 
 
-def check_choice(name: str, value: object, known: tuple[str, ...]) -> None:
-    """Accept one of several words."""
-    if value not in known:
-        *some, last = known
-        raise InvalidArgumentError(f"{name} are {', '.join(some)} or {last}, not {shorten(value)}")
-
-
 def _check_share(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(value)}")
@@ -184,7 +178,7 @@ class TabularConfig(LearnerConfig):
             check_number("initial_value", self.initial_value)
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
-        check_choice("configurations", self.configurations, ("current", "seen", "reachable"))
+        check_choice("configurations are", self.configurations, ("current", "seen", "reachable"))
         if not isinstance(self.shaping, bool) and self.shaping != "published":
             raise InvalidArgumentError(
                 f'shaping is True, False or "published", not {shorten(self.shaping)}'

@@ -5,15 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from cranium.aamdp.cells import CELLS, Cells
 from cranium.errors import InvalidArgumentError, check_count, shorten
 from cranium.learners.config import (
     Configurations,
     LearnerConfig,
     Schedule,
-    check_choice,
     check_number,
     check_rate,
 )
+from cranium.worlds.arguments import check_choice
 
 __all__ = ["ActorConfig", "DeepConfig", "NetworkConfig"]
 
@@ -41,6 +42,8 @@ class NetworkConfig(LearnerConfig):
         counters: How counters are shown to the network: see :class:`~cranium.aamdp.BoxEncoding`.
         clip: The greatest value that ``"bits"`` tells apart. A machine asks only whether a counter
             is zero, and what looks alike is learned together, for values never met, too.
+        cells: How whole numbers of the ground observation are shown, such as the cells of a grid:
+            each ``"one-hot"``, all of them ``"joint"``, or ``"scaled"``.
         shaping: Whether potentials are added that are worked out on the machine alone: Φ = V.
         shaping_discount: The discount with which they are worked out.
 
@@ -62,6 +65,7 @@ class NetworkConfig(LearnerConfig):
     train_every: int = 1
     counters: Counters = "bits"
     clip: int = 2
+    cells: Cells = "one-hot"
     shaping: bool = False
     shaping_discount: float = 0.9
 
@@ -69,8 +73,9 @@ class NetworkConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("configurations", self.configurations, ("current", "seen", "reachable"))
-        check_choice("counters", self.counters, ("raw", "log", "bits"))
+        check_choice("configurations are", self.configurations, ("current", "seen", "reachable"))
+        check_choice("counters are", self.counters, ("raw", "log", "bits"))
+        check_choice("cells are", self.cells, CELLS)
         for name in ("batch", "replay", "train_every", "clip"):
             check_between(name, getattr(self, name))
         check_between("warmup", self.warmup, least=0)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.encoding import sizes_of
+from cranium.aamdp.cells import Numbers
 from cranium.compiled.tables import copy_into
-from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.errors import InvalidArgumentError
 from cranium.learners import guess_kernels, kernels, live_kernels
 from cranium.learners import model_kernels as knowing
 from cranium.learners import planner_kernels as planning
@@ -25,18 +24,20 @@ MAX_VECTORS = 100_000
 """How many vectors an observation space may have for guesses to be made."""
 
 
+FINITE = (gym.spaces.Discrete, gym.spaces.MultiDiscrete)
+
+
 class Numbering:
     """Vectors of an observation space as numbers, if they are whole numbers and not too many."""
 
     def __init__(self, space: gym.Space[Any] | None) -> None:
-        self.low, self.sizes = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
-            sizes, self.low = sizes_of(space)
-            self.sizes = np.array(sizes, np.int64)
-        elif isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.integer):
-            self.low = np.ravel(space.low).astype(np.int64)
-            self.sizes = np.ravel(space.high).astype(np.int64) - self.low + 1
-        self.total = math.prod(int(size) for size in self.sizes) if len(self.sizes) else 0
+        self.sizes, self.total = np.zeros(0, np.int64), 0
+        whole = isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.integer)
+        if space is not None and (whole or isinstance(space, FINITE)):
+            self.numbers = Numbers(space)
+            self.total = self.numbers.total
+            if self.fits:
+                self.sizes = np.array(self.numbers.sizes, np.int64)
 
     @property
     def fits(self) -> bool:
@@ -45,10 +46,7 @@ class Numbering:
 
     def code(self, observation: Any) -> int:
         """The number of a vector."""
-        digits = np.ravel(observation).astype(np.int64) - self.low
-        if digits.shape != self.sizes.shape or (digits < 0).any() or (digits >= self.sizes).any():
-            raise WorldError(f"the observation {shorten(observation)} is not in its space")
-        return int(np.ravel_multi_index(tuple(digits), tuple(self.sizes)))
+        return self.numbers.number(observation)
 
 
 class PlannerBrain:

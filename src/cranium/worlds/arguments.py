@@ -1,4 +1,4 @@
-"""What worlds in the plane are told: choices, numbers, places and actions, checked."""
+"""What worlds and others are told: choices, numbers, places and actions, checked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
         cranium.errors.InvalidArgumentError: actions are continuous or discrete, not 'few'
     """
     if value not in known:
-        raise InvalidArgumentError(f"{what} {' or '.join(known)}, not {shorten(value)}")
+        *some, last = known
+        choices = f"{', '.join(some)} or {last}" if some else last
+        raise InvalidArgumentError(f"{what} {choices}, not {shorten(value)}")
 
 
 def check_number(what: str, value: Any, low: float, high: float, *, above: bool = False) -> float:

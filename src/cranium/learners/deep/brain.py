@@ -71,7 +71,7 @@ class DeepBrain:
         self.can_overflow = product.encoding.can_overflow or not own
         self.seed = int(agent.integers(2**32))
         self.key = jax.random.key(self.seed)
-        self.encoding = BoxEncoding(config.counters, clip=config.clip)
+        self.encoding = BoxEncoding(config.counters, clip=config.clip, cells=config.cells)
         self.encoding.bind(product.env.observation_space, product.automaton, product.counter_limit)
         self.horizon = np.int32(min(memory.horizon, 2**31 - 1))
         space_data(self.encoding.ground)  # what cannot be saved is better refused now

@@ -25,7 +25,7 @@ def save_network(policy: NetworkPolicy | ActorPolicy, path: str | os.PathLike[st
     """Write a policy into a file; all or nothing."""
     encoding = policy.encoding
     told: dict[str, Any] = {
-        "encoding": [encoding.counters, encoding.clip, encoding.counter_limit],
+        "encoding": [encoding.counters, encoding.clip, encoding.counter_limit, encoding.cells],
         "space": space_data(encoding.ground),
         "layers": len(policy.network.layers),
     }
@@ -60,8 +60,8 @@ def network_from(
         (arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in range(about["layers"])
     )
     network = Network(arrays["ground"], arrays["machine"], arrays["bias"], layers)
-    counters, clip, limit = about["encoding"]
-    encoding = BoxEncoding(counters, clip=clip)
+    counters, clip, limit, *cells = about["encoding"]  # older files do not tell cells
+    encoding = BoxEncoding(counters, clip=clip, cells=cells[0] if cells else "one-hot")
     encoding.bind(space_from(about["space"]), automaton, limit)
     shared: dict[str, Any] = {"world": about["world"], "about": about["about"]}
     if about["kind"] == "actor":

@@ -208,16 +208,14 @@ class LiveDeepRun:
 
     def _widen(self, width: int) -> None:
         """Work out what reward functions that were just met would have paid before."""
-        replay, ground = self.replay, self.brain.encoding.ground
+        replay, view = self.replay, self.brain.encoding.view
         there = replay.extra.shape[1]
         wide = np.zeros((len(replay.row), width), np.float32)
         wide[:, :there] = replay.extra
         functions = self.brain.memory.space.reward_functions
         size = min(int(self.brain.memory.position[kernels.SAMPLES]), len(wide))
         for slot in range(size):
-            before, after = (
-                gym.spaces.unflatten(ground, flat[slot]) for flat in (replay.before, replay.after)
-            )
+            before, after = (view.read(flat[slot]) for flat in (replay.before, replay.after))
             called = self._called(replay.action[slot])
             for number in range(there - 1, width - 1):
                 wide[slot, 1 + number] = paid_for(functions[number], before, called, after)
