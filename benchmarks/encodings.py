@@ -1,65 +1,96 @@
-"""How should counters be shown to a network, and does it go on beyond those it has met?
+"""How should counters and cells be shown to a network, and does it go on beyond what it has met?
 
-Counterfactual DQN on A^N B C D^N with N drawn from 1 to 3, tested with N from 4 to 6: counters are
-shown as bits up to some value, as logarithms or as plain numbers.
+Counters: counterfactual DQN on A^N B C D^N with N drawn from 1 to 3, tested with N from 4 to 6;
+they are shown as bits up to some value, as logarithms or as plain numbers.
+
+Cells: the same learner as in Figure "deep", in the office begun anywhere and on letters; whole
+numbers are shown one-hot, jointly, or scaled, that with a greater learning rate, too.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from peers import write
 
-from cranium.experiments import LocalEngine
+from cranium.experiments import LocalEngine, NetworksConfig, Store
+from cranium.experiments.deep import ANYWHERE, LETTERS
+from cranium.experiments.records import Record
 from cranium.experiments.trial import Job, TrainingTrial
 
-WAYS: dict[str, dict[str, Any]] = {
+COUNTERS: dict[str, dict[str, Any]] = {
     **{f"bits up to {clip}": {"counters": "bits", "clip": clip} for clip in (1, 2, 3, 10)},
     "log": {"counters": "log"},
     "raw": {"counters": "raw"},
 }
+CELLS: dict[str, dict[str, Any]] = {
+    **{cells: {"cells": cells} for cells in ("one-hot", "joint", "scaled")},
+    "scaled, rate 0.001": {"cells": "scaled", "learning_rate": 1e-3},
+}
 
 
-def trial(name: str, steps: int) -> TrainingTrial:
-    """One way of showing counters."""
-    return TrainingTrial(
-        "encodings",
-        name,
-        "N = 1..3",
-        world="Letter",
-        task="anbcdn",
-        learner="cdqn",
-        options={"times": [1, 3], "observation": "paper"},  # which does not give N away
-        settings={**WAYS[name], "imagined": 6, "exploration": 0.3},
-        steps=steps,
-        every=steps // 20,
-        until=None,
-        tested_on={"times": [4, 6], "observation": "paper"},
-    )
+def counters(seeds: int, steps: int) -> Iterator[Job]:
+    """Each way of showing counters."""
+    for seed in range(seeds):
+        for name, told in COUNTERS.items():
+            trial = TrainingTrial(
+                "encodings",
+                name,
+                "N = 1..3",
+                world="Letter",
+                task="anbcdn",
+                learner="cdqn",
+                options={"times": [1, 3], "observation": "paper"},  # which does not give N away
+                settings={**told, "imagined": 6, "exploration": 0.3},
+                steps=steps,
+                every=steps // 20,
+                until=None,
+                tested_on={"times": [4, 6], "observation": "paper"},
+            )
+            yield Job(trial, seed)
+
+
+def cells(seeds: int, steps: int) -> Iterator[Job]:
+    """Each way of showing cells."""
+    shared = {"methods": ("CQL",), "cases": (ANYWHERE, LETTERS)}
+    config = NetworksConfig(seeds, budget=steps, letters=steps, **shared)
+    for trial, seed in config.jobs(Store(Path())):
+        assert isinstance(trial, TrainingTrial)
+        for name, told in CELLS.items():
+            yield Job(replace(trial, method=name, settings={**trial.settings, **told}), seed)
+
+
+def success(trial: TrainingTrial, record: Record) -> dict[str, float]:
+    """That of the greedy policy at the end, by case."""
+    assert record.done, record.error
+    found = {trial.case: record.result["success"], "N = 4..6": record.result.get("elsewhere")}
+    return {case: float(np.mean(list(each.values()))) for case, each in found.items() if each}
 
 
 def main() -> None:
     """Train, test, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=["counters", "cells"])
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--steps", type=int, default=40_000)
     parser.add_argument("--workers", type=int, default=None)
     given = parser.parse_args()
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in WAYS}
-    jobs = [Job(trial(name, given.steps), s) for s in range(given.seeds) for name in WAYS]
+    jobs = list({"counters": counters, "cells": cells}[given.what](given.seeds, given.steps))
+    found: dict[str, list[float]] = {}
     with LocalEngine(given.workers) as engine:
         for number, (job, record) in enumerate(engine.run(jobs)):
-            assert record.done, record.error
-            result = record.result
-            met, beyond = (list(result[part].values()) for part in ("success", "elsewhere"))
-            found[job.trial.method].append((float(np.mean(met)), float(np.mean(beyond))))
-            print(f"{number + 1} of {len(jobs)}: {job.trial.method} {found[job.trial.method][-1]}")
-    for name, pairs in found.items():
-        met, beyond = np.mean(pairs, axis=0)
-        print(f"{name:13} N = 1..3 {met:.2f}  N = 4..6 {beyond:.2f}")
-    write("encodings", found)
+            for case, share in success(job.trial, record).items():
+                found.setdefault(f"{job.trial.method:20} {case}", []).append(share)
+                print(f"{number + 1} of {len(jobs)}: {job.trial.method}, {case}: {share:.2f}")
+    for name, shares in sorted(found.items()):
+        always = sum(share == 1 for share in shares)
+        print(f"{name:40} {np.mean(shares):.2f}  {always} of {len(shares)} always")
+    write(f"encodings-{given.what}", found)
 
 
 if __name__ == "__main__":
