@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 import cranium
 from cranium.aamdp import CATALOGUE
 from cranium.cli import app
+from cranium.cli.learning import _settings
+from cranium.learners import Schedule
 
 GOOD, NOT_GOOD, BAD = 0, 1, 2
 
@@ -486,6 +488,25 @@ def test_train_takes_a_language_and_settings(run):
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0.1", 0.1),
+        ("True", True),
+        ("seen", "seen"),
+        ("64,32", (64, 32)),
+        ("(64, 64)", (64, 64)),
+        ("(64,)", (64,)),
+        ("[64, 64]", [64, 64]),
+        ("1:0.1:5000", Schedule(1.0, 0.1, over=5000)),
+        (".5:.25:9:episodes", Schedule(0.5, 0.25, over=9, unit="episodes")),
+        ("1:0.1", "1:0.1"),
+    ],
+)
+def test_settings_are_numbers_words_lists_or_schedules(text, value):
+    assert _settings([f"name={text}"]) == {"name": value}
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["Ofice", "mail-delivery"], "did you mean 'Office'?"),
@@ -498,6 +519,8 @@ def test_train_takes_a_language_and_settings(run):
         (["Office", "mail-delivery", "--steps", "0"], "a number of samples is 500, 100k"),
         (["Office", "mail-delivery", "--set", "discount=7"], "discount is from 0 to 1, not 7"),
         (["Office", "mail-delivery", "--set", "discount"], "a setting is NAME=VALUE"),
+        (["Office", "mail-delivery", "--set", "exploration=1:0.1"], "from 0 to 1, not '1:0.1'"),
+        (["Office", "mail-delivery", "--set", "exploration=1:0:9:days"], "samples or episodes"),
         (["Office", "mail-delivery", "--set", "gamma=1"], "no such setting of cql: 'gamma'"),
         (["Office", "mail-delivery", "--with", "mail"], "an option of a world is NAME=VALUE"),
         (["Office", "mail-delivery", "--with", "male=3"], "cannot be made with"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from dataclasses import replace
@@ -27,11 +28,14 @@ from cranium.cli.sources import (
     task_of,
 )
 from cranium.errors import InvalidArgumentError, PolicyError, check_count
-from cranium.learners import LEARNERS, Evaluation, TrainingResult
+from cranium.learners import LEARNERS, Evaluation, Schedule, TrainingResult
 from cranium.learners.choice import choose_config
 from cranium.replay.files import as_options, check_place, save_episode
 
 __all__ = ["register"]
+
+_NUMBERS = re.compile(r"\(?\s*\d+(\s*,\s*\d+)*\s*,?\s*\)?")
+_SCHEDULE = re.compile(r"(\d*\.?\d+):(\d*\.?\d+):(\d+)(?::(\w+))?")
 
 NOT_SOLVED = 1
 
@@ -70,7 +74,8 @@ def train(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A setting of the learner, such as learning_rate=0.1; may be repeated.",
+            help="A setting of the learner, such as learning_rate=0.1; hidden=64,64; "
+            "exploration=1:0.1:5000 (from 1 to 0.1 in 5,000 samples); may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -178,13 +183,22 @@ def _train(
 
 
 def _settings(given: list[str] | None) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in parse_pairs(given, "a setting", "learning_rate=0.1"):
-        try:
-            found[name] = json.loads(value.lower())
-        except ValueError:
-            found[name] = value
-    return found
+    pairs = parse_pairs(given, "a setting", "learning_rate=0.1")
+    return {name: _setting(value) for name, value in pairs}
+
+
+def _setting(text: str) -> Any:
+    """A number, true or false; numbers with commas between them; a schedule; or else a word."""
+    try:
+        return json.loads(text.lower())
+    except ValueError:
+        pass
+    if _NUMBERS.fullmatch(text):
+        return tuple(int(digits) for digits in re.findall(r"\d+", text))
+    if found := _SCHEDULE.fullmatch(text):
+        first, last, over, unit = found.groups("samples")
+        return Schedule(float(first), float(last), int(over), unit)  # type: ignore[arg-type]
+    return text
 
 
 def _report(env: cranium.AutomatonAugmentedMDP, result: TrainingResult, seconds: float) -> None:
