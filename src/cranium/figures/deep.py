@@ -42,6 +42,8 @@ def draw(study: Study) -> dict[str, Any]:
                     curve(axes, group.method, np.array(curves), name)
             axes.set(xlabel="samples", title=case, ylim=(-0.03, 1.05))
             tidy(axes)
+            axes.locator_params(axis="x", nbins=5)  # or long numbers run into each other
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         for axes in grid[:, 0]:
             axes.set_ylabel("success of the greedy policy")
         legend_below(figure, panels[-1], 3)
