@@ -246,8 +246,9 @@ def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
         train(counting(), "cdqn", steps=300, heads=True, **SMALL)
 
 
-def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
-    machine = cranium.loads(
+def late(place):
+    """A machine whose reward function is met with the second event only."""
+    return cranium.loads(
         """
         propositions: [right]
         counters: [n]
@@ -257,8 +258,12 @@ def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
           - {from: u, when: right, if: "n = 0", add: {n: 1}}
           - {from: u, when: right, if: "n > 0", add: {n: 1}, reward: place}
         """,
-        rewards={"place": lambda s, a, t: float(t[0] - s[0]) + a},
+        rewards={"place": place},
     )
+
+
+def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
+    machine = late(lambda s, a, t: float(t[0] - s[0]) + a)
 
     def labelling(s, a, t):
         return {"right"} if t[0] > 0 else ()
@@ -335,18 +340,7 @@ class Walk(gym.Env):
 
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
 def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs, cells):
-    machine = cranium.loads(
-        """
-        propositions: [right]
-        counters: [n]
-        initial: u
-        terminal: [done]
-        transitions:
-          - {from: u, when: right, if: "n = 0", add: {n: 1}}
-          - {from: u, when: right, if: "n > 0", add: {n: 1}, reward: place}
-        """,
-        rewards={"place": lambda s, a, t: 10.0 * s + t},
-    )
+    machine = late(lambda s, a, t: 10.0 * s + t)
     labelling = cranium.labelling_from_cells({4: "right"})
     env = cranium.product(Walk(), machine, labelling, horizon=30)
     train(env, "cdqn", steps=300, evaluate_every=300, path="python", cells=cells, **SMALL)
