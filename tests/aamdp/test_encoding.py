@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import cranium
 from cranium import Configuration
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
+from cranium.aamdp.cells import Numbers
 from cranium.compiled.tables import OVERFLOW, reachable
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError
 
@@ -108,16 +109,44 @@ def test_jointly_every_observation_has_a_feature_of_its_own():
 @pytest.mark.parametrize("cells", ["joint", "scaled"])
 @pytest.mark.parametrize("ground", ["box", "dict"])
 def test_only_whole_numbers_can_be_shown_jointly_or_scaled(cells, ground):
-    with pytest.raises(WorldError, match=f'cells="{cells}" is for observations of whole numbers'):
+    with pytest.raises(WorldError, match=f'cells="{cells}" is for vectors of whole numbers'):
         BoxEncoding(cells=cells).bind(GROUNDS[ground], OFFICE, 3)
 
 
-@pytest.mark.parametrize("made", [BoxEncoding(cells="joint"), TabularEncoding()])
+@pytest.mark.parametrize(
+    "made",
+    [BoxEncoding(cells=cells) for cells in ("one-hot", "joint", "scaled")] + [TabularEncoding()],
+)
+@pytest.mark.parametrize(
+    ("ground", "seen"),
+    [
+        *[("multi", seen) for seen in ([4, 0, 0], [-1, 0, 0], [0, 0], [0.5, 1, 1], [0] * 4)],
+        *[("discrete", seen) for seen in (2, 10, -1, 3.5)],
+        ("binary", [0, 1, 2, 0]),
+    ],
+)
+def test_what_is_not_in_its_space_is_not_shown(made, ground, seen):
+    made.bind(GROUNDS[ground], OFFICE, 3)
+    with pytest.raises(WorldError, match=r"is not in (Multi)?(Discrete|Binary)"):
+        made.encode(np.array(seen), OFFICE.start)
+
+
+@pytest.mark.parametrize(
+    "made", [BoxEncoding(cells="joint"), BoxEncoding(cells="scaled"), TabularEncoding()]
+)
 @pytest.mark.parametrize("seen", [[5, 0], [-4, 0], [0, 251], [0], [0, 0, 0]])
-def test_what_is_not_in_its_space_has_no_number(made, seen):
+def test_whole_numbers_in_a_box_have_bounds_too(made, seen):
     made.bind(GROUNDS["whole"], OFFICE, 3)
     with pytest.raises(WorldError, match="is not in Box"):
         made.encode(np.array(seen), OFFICE.start)
+
+
+def test_numbers_of_large_unsigned_numbers_are_exact():
+    cells = Numbers(spaces.Box(0, 2**20 - 1, (3,), np.uint64))
+    for seen in ([524289, 5, 7], [524289, 5, 8], [2**20 - 1] * 3):
+        number = cells.number(np.array(seen, np.uint64))
+        assert number == (seen[0] << 40) + (seen[1] << 20) + seen[2]
+        assert cells.observation(number).tolist() == seen
 
 
 def test_bounds_hold_at_the_limit_and_for_an_overflow():
@@ -129,7 +158,7 @@ def test_bounds_hold_at_the_limit_and_for_an_overflow():
 
 
 def test_what_has_no_encoding_is_refused():
-    with pytest.raises(WorldError, match="not finitely many"):
+    with pytest.raises(WorldError, match="not a fixed number of whole numbers"):
         TabularEncoding().bind(GROUNDS["box"], OFFICE, 3)
     with pytest.raises(WorldError, match="needs a limit"):
         TabularEncoding().bind(GROUNDS["discrete"], OFFICE, None)
@@ -145,3 +174,14 @@ def test_what_has_no_encoding_is_refused():
         BoxEncoding(cells="xy")
     with pytest.raises(SpaceError, match="10,000 observations are too many"):
         BoxEncoding(cells="joint").bind(spaces.Discrete(10_000), OFFICE, 1)
+    image = spaces.Box(0, 255, (84, 84, 3), np.uint8)
+    for many in (BoxEncoding(cells="joint"), TabularEncoding()):
+        with pytest.raises(SpaceError, match=r"more than 2\^62 observations"):
+            many.bind(image, OFFICE, 1)
+    for kind in (np.int32, np.int64):
+        wide = spaces.Box(np.iinfo(kind).min, np.iinfo(kind).max, (1,), kind)
+        with pytest.raises(SpaceError, match="too many values to tell their fractions apart"):
+            BoxEncoding(cells="scaled").bind(wide, OFFICE, 1)
+    endless = spaces.Box(0, 2**64 - 1, (1,), np.uint64)
+    with pytest.raises(WorldError, match="not a fixed number of whole numbers"):
+        TabularEncoding().bind(endless, OFFICE, 1)

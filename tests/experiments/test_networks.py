@@ -44,6 +44,7 @@ def test_dqn_is_run_with_the_batch_of_the_others_too():
         assert found["DQN, same batch", case].settings["batch"] == 2 * BATCH
     for case in (LETTERS, MAIL):
         imagined = found["CQL", case].settings["imagined"]
+        assert found["CQL heads", case].settings["imagined"] == imagined
         assert found["DQN, same batch", case].settings["batch"] == imagined * BATCH
     published = found["DQN", PUBLISHED]
     assert (published.steps, published.settings["learning_rate"]) == (12_000, 1e-4)
@@ -80,7 +81,10 @@ def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
         ("CRM", "letters, all N, a machine for each"),
         ("CRM", "mail, all N, a machine for each"),
     ]
-    assert list(draw(study)) == ["deep"]
+    figure = draw(study)["deep"]
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["CRM, N = 2 only", "CQL heads"]
     assert "N is drawn from 1 to 2" in caption(study)
     write_report([study], tmp_path / "report.html")
     assert "Seed by seed: success of the greedy policy" in (tmp_path / "report.html").read_text()

@@ -460,6 +460,14 @@ def test_a_network_is_saved_and_loaded_without_pickle(tmp_path, more):
         cranium.Policy.load(path, letter(times=2))
 
 
+@pytest.mark.parametrize("learner", ["cdqn", "cql"])
+def test_numbers_of_numpy_can_be_saved(tmp_path, learner):
+    more = {} if learner == "cql" else {**SMALL, "batch": np.int64(4), "hidden": (np.int64(8),)}
+    policy = train(letter(), learner, steps=100, seed=np.int64(3), **more).policy
+    policy.save(tmp_path / "agent.npz")
+    assert cranium.Policy.load(tmp_path / "agent.npz").about["seed"] == 3
+
+
 def test_a_file_from_before_cells_could_be_chosen_is_read_as_one_hot(tmp_path):
     policy = train(letter(), "cdqn", steps=100, **SMALL).policy
     path = tmp_path / "agent.npz"

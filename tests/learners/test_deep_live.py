@@ -353,7 +353,7 @@ def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs,
 
 
 def test_cells_that_are_not_whole_numbers_are_not_scaled():
-    with pytest.raises(WorldError, match='cells="scaled" is for observations of whole numbers'):
+    with pytest.raises(WorldError, match='cells="scaled" is for vectors of whole numbers'):
         train(cart(), "cdqn", steps=10, cells="scaled", **SMALL)
 
 

@@ -12,6 +12,7 @@ from learners.sb3_worlds import Clock, Slope, algorithm, check, climber, elsewhe
 import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding
 from cranium.errors import CraniumError, InvalidArgumentError, UnknownNameError, WorldError
+from cranium.worlds import LetterEnv, LetterSpec
 
 pytestmark = pytest.mark.sb3
 sb3 = pytest.importorskip("stable_baselines3")
@@ -131,6 +132,20 @@ def test_environments_side_by_side_have_one_task(machine):
     for env in (vector, elsewhere(vector)):
         with pytest.raises(InvalidArgumentError, match="there is no task"):
             counterfactual(env)
+
+
+@pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
+def test_environments_that_see_other_cells_are_told_apart(cells):
+    def made(rows, columns):
+        letters = [LetterSpec("A", (0, 0))]
+        world = LetterEnv(letters, rows=rows, columns=columns, start=(1, 1))
+        shown = BoxEncoding(cells=cells)
+        return counterfactual(world, cranium.compile_language("A"), horizon=9, encoding=shown)[0]
+
+    # As many features each, but not of the same cells.
+    several = DummyVecEnv([lambda: made(3, 5), lambda: made(5, 3)])
+    with pytest.raises(InvalidArgumentError, match="different tasks, observations"):
+        counterfactual(several)
 
 
 def test_a_loaded_buffer_must_fit(tmp_path, machine):

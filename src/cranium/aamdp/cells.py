@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from cranium.errors import SpaceError, WorldError, shorten
 
-__all__ = ["CELLS", "MAX_NUMBER", "Cells", "Numbers", "View", "view_of"]
+__all__ = ["CELLS", "MAX_NUMBER", "Cells", "Numbers", "View", "fits", "strange", "view_of"]
 
 Cells = Literal["one-hot", "joint", "scaled"]
 CELLS: tuple[Cells, ...] = ("one-hot", "joint", "scaled")
 MAX_NUMBER = 2**62
+MAX_SCALED = 1 << 24
+"""How many values a number may have that is shown as a fraction, in single precision."""
 MAX_JOINT = 1 << 12
 """How many features observations may have that are shown jointly: a replay keeps them all."""
 
@@ -33,22 +35,28 @@ class Numbers:
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.space = space
-        self.sizes, self.start = _sizes_of(space)
+        lows, highs = _bounds_of(space)
+        self.sizes = tuple(high - low + 1 for low, high in zip(lows, highs, strict=True))
         self.total = math.prod(self.sizes)
+        self._low, self._high = np.array(lows, np.int64), np.array(highs, np.int64)
         if self.total < MAX_NUMBER:
-            self._ends = self.start + np.array(self.sizes, np.int64)
             self._strides = np.cumprod((1, *self.sizes[:0:-1]))[::-1].astype(np.int64)
+
+    def __str__(self) -> str:
+        return f"{self.total:,}" if self.total < MAX_NUMBER else "more than 2^62"
 
     def number(self, observation: Any) -> int:
         """The number of an observation."""
-        parts = np.ravel(observation)
-        inside = len(parts) == len(self.sizes) and (parts >= self.start) & (parts < self._ends)
-        if not np.all(inside):
-            raise WorldError(
-                f"the observation {shorten(observation)} is not in {self.space}",
-                fix="correct observation_space",
-            )
-        return int((parts - self.start) @ self._strides)
+        return int(self.offsets(observation) @ self._strides)
+
+    def offsets(self, observation: Any) -> NDArray[np.int64]:
+        """How far each part is above its least value."""
+        seen = np.ravel(observation)
+        fits = seen.shape == self._low.shape and seen.dtype.kind in "iufb"
+        if not (fits and ((seen >= self._low) & (seen <= self._high) & (seen % 1 == 0)).all()):
+            raise strange(observation, self.space)
+        found: NDArray[np.int64] = seen.astype(np.int64) - self._low
+        return found
 
     def observation(self, number: int) -> Any:
         """The observation with a number."""
@@ -56,26 +64,51 @@ class Numbers:
 
     def shaped(self, offsets: NDArray[np.int64]) -> Any:
         """The observation whose parts are so far above their least values."""
-        values = offsets + self.start
+        values = offsets + self._low
         if isinstance(self.space, spaces.Discrete):
             return np.int64(values[0])
         return values.astype(self.space.dtype).reshape(self.space.shape or ())
 
 
-def _sizes_of(space: spaces.Space[Any]) -> tuple[tuple[int, ...], NDArray[np.int64]]:
-    """How many values each part of an observation has, and the least of each."""
+def _bounds_of(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
+    """The least and the greatest value of each part."""
     if isinstance(space, spaces.Discrete):
-        return (int(space.n),), np.array([space.start], np.int64)
+        return [int(space.start)], [int(space.start + space.n) - 1]
     if isinstance(space, spaces.MultiDiscrete):
-        return tuple(int(n) for n in np.ravel(space.nvec)), np.ravel(space.start).astype(np.int64)
+        low, size = (np.ravel(part).tolist() for part in (space.start, space.nvec))
+        return low, [start + n - 1 for start, n in zip(low, size, strict=True)]
     if isinstance(space, spaces.MultiBinary):
-        size = math.prod(space.shape)
-        return (2,) * size, np.zeros(size, np.int64)
+        count = math.prod(space.shape)
+        return [0] * count, [1] * count
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.integer):
         low, high = (np.ravel(bound).tolist() for bound in (space.low, space.high))
-        sizes = tuple(above - below + 1 for below, above in zip(low, high, strict=True))
-        return sizes, np.array(low, np.int64)
-    raise WorldError(f"observations in {space} are not finitely many", fix="use another encoding")
+        if max(high, default=0) < 2**63:
+            return low, high
+    raise WorldError(
+        f"observations in {space} are not a fixed number of whole numbers with bounds",
+        fix="use another encoding",
+    )
+
+
+def fits(space: spaces.Space[Any], seen: Any) -> bool:
+    """Whether something can be shown as one of a space; numbers may be somewhat out of bounds."""
+    if isinstance(space, spaces.Box):
+        return bool(np.shape(seen) == space.shape)
+    if isinstance(space, spaces.Dict):
+        same = isinstance(seen, Mapping) and set(seen) == set(space.spaces)
+        return same and all(fits(one, seen[name]) for name, one in space.spaces.items())
+    if isinstance(space, spaces.Tuple):
+        same = isinstance(seen, tuple) and len(seen) == len(space.spaces)
+        return same and all(map(fits, space.spaces, seen))
+    return bool(space.contains(seen))
+
+
+def strange(observation: Any, space: spaces.Space[Any]) -> WorldError:
+    """What is said of an observation that is none of its space."""
+    return WorldError(
+        f"the observation {shorten(observation)} is not in {space}",
+        fix="correct the environment, or its observation_space",
+    )
 
 
 class View(ABC):
@@ -105,6 +138,8 @@ class _OneHot(View):
         self.space, self.box = space, flat
 
     def show(self, observation: Any) -> NDArray[np.float32]:
+        if not fits(self.space, observation):
+            raise strange(observation, self.space)
         return np.asarray(spaces.flatten(self.space, observation), dtype=np.float32)
 
     def read(self, features: NDArray[Any]) -> Any:
@@ -119,13 +154,13 @@ class _Joint(View):
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.numbers = _whole(space, "joint")
-        total = self.numbers.total
-        if total > MAX_JOINT:
+        if self.numbers.total > MAX_JOINT:
             raise SpaceError(
-                f"{total:,} observations are too many for a feature each, at most {MAX_JOINT:,}",
-                fix='use cells="one-hot", which has one for every value of every part',
+                f"{self.numbers} observations are too many for a feature each: "
+                f"{MAX_JOINT:,} are allowed",
+                fix='use cells="one-hot"',
             )
-        self.box = spaces.Box(0, 1, (total,), np.float32)
+        self.box = spaces.Box(0, 1, (self.numbers.total,), np.float32)
 
     def show(self, observation: Any) -> NDArray[np.float32]:
         features = np.zeros(self.numbers.total, np.float32)
@@ -141,12 +176,17 @@ class _Scaled(View):
 
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.numbers = _whole(space, "scaled")
+        if max(self.numbers.sizes) > MAX_SCALED:
+            raise SpaceError(
+                f"a number in {space} has too many values to tell their fractions apart: "
+                f"{MAX_SCALED:,} are allowed",
+                fix='give it the bounds that it really has, or use cells="one-hot"',
+            )
         self.most = np.maximum(np.array(self.numbers.sizes, np.float64) - 1, 1)
         self.box = spaces.Box(0, 1, self.most.shape, np.float32)
 
     def show(self, observation: Any) -> NDArray[np.float32]:
-        offsets = np.ravel(observation) - self.numbers.start
-        return (offsets / self.most).astype(np.float32)
+        return (self.numbers.offsets(observation) / self.most).astype(np.float32)
 
     def read(self, features: NDArray[Any]) -> Any:
         offsets = np.rint(features.astype(np.float64) * self.most).astype(np.int64)
@@ -158,7 +198,7 @@ def _whole(space: spaces.Space[Any], cells: Cells) -> Numbers:
         return Numbers(space)
     except WorldError:
         raise WorldError(
-            f'cells="{cells}" is for observations of whole numbers, not for {space}',
+            f'cells="{cells}" is for vectors of whole numbers with bounds, not for {space}',
             fix='use cells="one-hot", which leaves fractions as they are',
         ) from None
 

@@ -284,7 +284,8 @@ class TabularEncoding(Encoding):
         total = self.cells.total * len(self.configurations)
         if total >= MAX_NUMBER:
             raise SpaceError(
-                f"{total:,} pairs of an observation and a configuration are too many to number",
+                f"{self.cells} observations with {len(self.configurations):,} configurations are "
+                "too many to number",
                 fix="use another encoding",
             )
         return spaces.Discrete(total)

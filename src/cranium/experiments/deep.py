@@ -195,7 +195,7 @@ class NetworksConfig(ExperimentConfig):
         """One machine for all N, which the world draws; without counters one for each."""
         learner, own = METHODS[method]
         settings = {**own, "batch": BATCH * (imagined if method == "DQN, same batch" else 1)}
-        if learner != "dqn" and not own:
+        if learner != "dqn":
             settings["imagined"] = imagined
         trial = TrainingTrial(
             self.name,

@@ -46,7 +46,7 @@ def draw(study: Study) -> dict[str, Any]:
             axes.xaxis.set_major_formatter("{x:,.0f}")
         for axes in grid[:, 0]:
             axes.set_ylabel("success of the greedy policy")
-        legend_below(figure, panels[-1], 3)
+        legend_below(figure, panels, 3)
     return {"deep": figure}
 
 

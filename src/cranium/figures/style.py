@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cranium.automata.files import write_bytes
 
 __all__ = ["COLOURS", "colour", "dashes", "marker", "new_figure", "save", "tidy"]
@@ -108,9 +110,13 @@ def tidy(axes: Any) -> None:
 
 
 def legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
-    """The legend under the figure, where it covers no data."""
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(columns, len(labels)))
+    """The legend under the figure, where it covers no data; of several axes, each name once."""
+    found: dict[str, Any] = {}
+    for each in np.ravel(axes):
+        for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    place = {"loc": "outside lower center", "ncols": min(columns, len(found))}
+    figure.legend(list(found.values()), list(found), **place)
 
 
 def save(figure: Any, path: Path, kinds: Sequence[str]) -> None:

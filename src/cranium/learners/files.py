@@ -70,7 +70,7 @@ def write_policy(
     """Write a description and arrays into a file; all or nothing."""
     where = check_path(path)
     try:
-        text = json.dumps(about, ensure_ascii=False)
+        text = json.dumps(about, ensure_ascii=False, default=_plain)
     except TypeError as problem:
         raise InvalidArgumentError(
             f"the policy cannot be written: {problem}",
@@ -80,6 +80,13 @@ def write_policy(
     contents: dict[str, Any] = {"about": np.array(text), **arrays}
     np.savez_compressed(stream, **contents)
     write_bytes(where, stream.getvalue())
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as one of Python's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no number, name or list")
 
 
 def load_policy(

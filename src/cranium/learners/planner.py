@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.cells import Numbers
 from cranium.compiled.tables import copy_into
-from cranium.errors import InvalidArgumentError
+from cranium.errors import InvalidArgumentError, WorldError
 from cranium.learners import guess_kernels, kernels, live_kernels
 from cranium.learners import model_kernels as knowing
 from cranium.learners import planner_kernels as planning
@@ -24,7 +25,7 @@ MAX_VECTORS = 100_000
 """How many vectors an observation space may have for guesses to be made."""
 
 
-FINITE = (gym.spaces.Discrete, gym.spaces.MultiDiscrete)
+VECTORS = (gym.spaces.Discrete, gym.spaces.MultiDiscrete, gym.spaces.Box)
 
 
 class Numbering:
@@ -32,12 +33,13 @@ class Numbering:
 
     def __init__(self, space: gym.Space[Any] | None) -> None:
         self.sizes, self.total = np.zeros(0, np.int64), 0
-        whole = isinstance(space, gym.spaces.Box) and np.issubdtype(space.dtype, np.integer)
-        if space is not None and (whole or isinstance(space, FINITE)):
+        if not isinstance(space, VECTORS):
+            return
+        with suppress(WorldError):  # fractions have no numbers
             self.numbers = Numbers(space)
             self.total = self.numbers.total
-            if self.fits:
-                self.sizes = np.array(self.numbers.sizes, np.int64)
+        if self.fits:
+            self.sizes = np.array(self.numbers.sizes, np.int64)
 
     @property
     def fits(self) -> bool:

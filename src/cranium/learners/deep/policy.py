@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import BoxEncoding
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.errors import PolicyError, shorten
+from cranium.errors import PolicyError, WorldError
 from cranium.learners.deep.network import Network, all_heads, forward
 
 __all__ = ["ActorPolicy", "NetworkPolicy", "scaled"]
@@ -31,12 +31,11 @@ class _Policy:
 
     def ground(self, observation: Any) -> NDArray[np.float32]:
         """The features of an observation."""
-        if not fits(self.encoding.ground, observation):
-            raise PolicyError(
-                f"the observation {shorten(observation)} is not in {self.encoding.ground}",
-                fix="use the policy in the world that it was trained in",
-            )
-        return self.encoding.ground_part(observation)
+        try:
+            return self.encoding.ground_part(observation)
+        except WorldError as problem:
+            fix = "use the policy in the world that it was trained in"
+            raise PolicyError(problem.message, fix=fix) from None
 
     def machine(self, configuration: Configuration) -> NDArray[np.float32]:
         """The features of a configuration."""
@@ -51,19 +50,6 @@ class _Policy:
         from cranium.learners.deep.files import save_network
 
         save_network(self, path)  # type: ignore[arg-type]
-
-
-def fits(space: spaces.Space[Any], seen: Any) -> bool:
-    """Whether something can be shown as one of a space; numbers may be somewhat out of bounds."""
-    if isinstance(space, spaces.Box):
-        return bool(np.shape(seen) == space.shape)
-    if isinstance(space, spaces.Dict):
-        same = isinstance(seen, Mapping) and set(seen) == set(space.spaces)
-        return same and all(fits(one, seen[name]) for name, one in space.spaces.items())
-    if isinstance(space, spaces.Tuple):
-        same = isinstance(seen, tuple) and len(seen) == len(space.spaces)
-        return same and all(map(fits, space.spaces, seen))
-    return bool(space.contains(seen))
 
 
 @dataclass(frozen=True, eq=False)

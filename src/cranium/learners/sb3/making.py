@@ -136,7 +136,8 @@ def _encoding_of_many(env: Any) -> Encoding:
     first = encodings[0]
     if len({fingerprint(encoding) for encoding in encodings}) > 1:
         raise InvalidArgumentError(
-            "the environments of a VecEnv have different tasks, encodings or counter limits",
+            "the environments of a VecEnv have different tasks, observations, encodings or limits "
+            "of counters",
             fix="give all of them the same",
         )
     if (normaliser := _vectors().unwrap_vec_normalize(env)) is not None:

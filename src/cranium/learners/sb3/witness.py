@@ -93,6 +93,6 @@ def fingerprint(encoding: Encoding) -> str:
         (machine.propositions, machine.counters, machine.states, machine.initial),
         (machine.terminal, machine.accepting, machine.otherwise, machine.silent_limit),
         [f"{t}, {t.reward}" for t in machine.transitions],  # all digits of a number, too
-        (type(encoding).__name__, sorted(settings.items())),
+        (type(encoding).__name__, sorted(settings.items()), repr(encoding.ground)),
     )
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
