@@ -13,8 +13,8 @@ from cranium.aamdp.planning import find_product
 from cranium.errors import InvalidArgumentError, PolicyError, RewardError, WorldError
 from cranium.learners import train
 from cranium.learners.config import LearnerConfig
+from cranium.learners.deep.continuous import continuous_world
 from cranium.learners.deep.live import LiveDeepRun
-from cranium.learners.deep.point import point_world
 from cranium.learners.memory import Memory, open_space
 from cranium.learners.network_config import ActorConfig
 from cranium.worlds import PointWorld
@@ -72,7 +72,7 @@ def test_the_point_moves_in_the_loop_as_in_the_environment(actions, view):
     ground = PointWorld(mail=(1, 3), actions=actions, observation=view)
     env = cranium.product(ground, machine, horizon=300)
     memory = Memory(open_space(machine, 5), LearnerConfig(), 4, 300, 1)
-    world = point_world(env, memory)
+    world = continuous_world(env, memory)
     rng = np.random.default_rng(0)
     step = jax.jit(world.step)
     for times in (1, 3):
@@ -98,8 +98,8 @@ def test_starts_and_amounts_are_drawn_as_in_the_environment():
     machine = cranium.library.load("point-deliver")
     env = cranium.product(PointWorld(mail=(2, 4), start=None), machine, horizon=50)
     memory = Memory(open_space(machine, 5), LearnerConfig(), 4, 50, 1)
-    world = point_world(env, memory)
-    u = np.random.default_rng(1).random((2000, world.randoms)).astype(np.float32)
+    world = continuous_world(env, memory)
+    u = np.random.default_rng(1).random((2000, world.beginnings)).astype(np.float32)
     places, left = jax.vmap(world.reset)(u)
     mail = np.asarray(left)[:, 2]
     assert set(mail) == {2, 3, 4}
@@ -115,11 +115,11 @@ def test_a_point_behind_a_wrapper_or_with_other_labels_steps_in_python():
         return Memory(open_space(machine, 0), LearnerConfig(), 1, 50, 1)
 
     env = cranium.product(PointWorld(), machine, horizon=50)
-    assert point_world(env, memory()) is not None
+    assert continuous_world(env, memory()) is not None
     wrapped = gym.wrappers.RescaleAction(PointWorld(), -1, 1)
-    assert point_world(cranium.product(wrapped, machine, horizon=50), memory()) is None
+    assert continuous_world(cranium.product(wrapped, machine, horizon=50), memory()) is None
     blind = cranium.product(PointWorld(), machine, labelling=lambda s, a, t: (), horizon=50)
-    assert point_world(blind, memory()) is None
+    assert continuous_world(blind, memory()) is None
 
 
 def test_counterfactual_td3_learns_to_visit_two_places():

@@ -101,18 +101,18 @@ class Making:
         return LiveRun(env, self.product, brain, examiner, seed, discretise, self.logs)
 
     def _live_network(self, env: gym.Env[Any, Any], brain: Any, examiner: Any, seed: int) -> Any:
+        from cranium.learners.deep.continuous import continuous_world
         from cranium.learners.deep.live import LiveDeepRun
-        from cranium.learners.deep.point import point_world
         from cranium.learners.deep.run import FusedRun
 
         fused = self.path != "python" and not brain.growing
-        world = point_world(env, brain.memory) if fused else None
+        world = continuous_world(env, brain.memory) if fused else None
         if world is not None:
             return FusedRun(brain, world, examiner, self.logs)
         if self.path == "compiled":
             raise WorldError(
-                "only finite worlds and PointWorld can step inside the loop, with a limit for the "
-                "counters",
+                "only finite worlds, PointWorld and WaterWorld can step inside the loop, with a "
+                "limit for the counters",
                 fix="leave path out, or give counter_limit=…",
             )
         return LiveDeepRun(env, self.product, brain, examiner, seed, self.logs)

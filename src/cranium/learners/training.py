@@ -37,6 +37,7 @@ from cranium.learners.making import Making
 from cranium.learners.network_config import NetworkConfig
 from cranium.learners.progress import Watch
 from cranium.worlds.point import PointWorld
+from cranium.worlds.water import WaterWorld
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
 
@@ -259,7 +260,7 @@ def _model(
             f"the product has the counter limit {most}, which is less than {counter_limit}",
             fix=f"make it with cranium.product(…, counter_limit={counter_limit})",
         )
-    if path == "compiled" and network and isinstance(product.unwrapped, PointWorld):
+    if path == "compiled" and network and isinstance(product.unwrapped, PointWorld | WaterWorld):
         return None  # it steps inside the loop without being listed
     if path == "compiled":
         if discretise is not None:

@@ -72,6 +72,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         velocity: Its velocity, float32 ``[2]``.
         places: Where the balls are, float32 ``[B, 2]``.
         velocities: Their velocities, float32 ``[B, 2]``.
+        layout: The places and velocities with which the balls begin, if that is fixed.
         paint: Whether each ball has each colour, bool ``[B, C]``.
         moves: The discrete actions as continuous ones, float32 ``[5, 2]``.
         action_names: What they are called.
@@ -132,22 +133,23 @@ class WaterWorld(gym.Env[Floats, Any]):
         self, balls: Mapping[str, int] | Sequence[Ball], layout_seed: int | None
     ) -> None:
         """Which colours there are, and where the balls are if that is fixed."""
-        self._layout: tuple[Floats, Floats] | None = None
+        self.layout: tuple[Floats, Floats] | None = None
         if isinstance(balls, Mapping):
             self.colours = counted(balls)
-            self._check_room()
+            if self.crowd > CROWDED:
+                raise self._too_crowded()
             if layout_seed is not None:
-                self._layout = self._seeded(layout_seed)
+                self.layout = self._seeded(layout_seed)
         elif layout_seed is None:
             self.colours = colours_of(balls)
-            self._layout = self._arrays(balls)
+            self.layout = self._arrays(balls)
         else:
             raise InvalidArgumentError(
                 f"layout_seed={layout_seed!r} draws places for balls that have theirs",
                 fix="say how many there are of each colour: {'red': 1, 'green': 1}",
             )
-        if self._layout is not None and self.start is None:
-            self._check_start(self._layout[0])
+        if self.crowd > CROWDED:
+            raise self._too_crowded()
         self.vocabulary: tuple[str, ...] = tuple(dict.fromkeys(self.colours))
         same = [[colour == name for name in self.vocabulary] for colour in self.colours]
         self.paint: NDArray[np.bool_] = np.array(same)
@@ -247,7 +249,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         if seed is not None:
             return self._seeded(seed)
         if balls is None:
-            return self._layout
+            return self.layout
         if colours_of(balls) != self.colours:
             raise InvalidArgumentError(
                 f"the balls of this world are {', '.join(self.colours)}, "
@@ -276,19 +278,18 @@ class WaterWorld(gym.Env[Floats, Any]):
                 return place
         raise self._too_crowded()
 
-    def _check_room(self) -> None:
-        """Make sure that there is a free place for the last ball, wherever the others are."""
-        discs = GAP**2 + 4 * (len(self.colours) - 1)
-        if discs * pi * self.radius**2 > CROWDED * (1 - 2 * self.radius) ** 2:
-            raise self._too_crowded()
-
-    def _check_start(self, places: Floats) -> None:
-        """Make sure that there is a free place for the agent among balls that have theirs."""
+    @property
+    def crowd(self) -> float:
+        """How much of the pond is taken, at most, when something is put where there is room."""
+        if self.layout is None:  # the last ball, wherever the others are
+            discs = GAP**2 + 4 * (len(self.colours) - 1)
+            return discs * pi * self.radius**2 / (1 - 2 * self.radius) ** 2
+        if self.start is not None:
+            return 0.0
         marks = np.linspace(self.radius, 1 - self.radius, 50)
         grid = np.stack(np.meshgrid(marks, marks), axis=-1).reshape(-1, 2)
-        apart = np.linalg.norm(grid[:, None] - places, axis=-1) > GAP * self.radius
-        if apart.all(axis=1).mean() < 1 - CROWDED:
-            raise self._too_crowded()
+        apart = np.linalg.norm(grid[:, None] - self.layout[0], axis=-1) > GAP * self.radius
+        return 1 - float(apart.all(axis=1).mean())
 
     def _too_crowded(self) -> InvalidArgumentError:
         return InvalidArgumentError(

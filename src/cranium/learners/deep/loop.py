@@ -55,7 +55,7 @@ def new_life(
 ) -> Life:
     """Before the first sample, in a state of the world; by default one that is drawn."""
     if state is None:
-        drawn = jax.random.uniform(jax.random.fold_in(key, 2), (world.randoms,), jnp.float32)
+        drawn = jax.random.uniform(jax.random.fold_in(key, 2), (world.beginnings,), jnp.float32)
         state = world.reset(drawn)
     seen = world.observe(state)
     action = method.no_action()
@@ -150,7 +150,7 @@ def _sampling(
     parts = (
         method.acting,
         world.randoms,
-        world.randoms,
+        world.beginnings,
         method.batch,
         method.batch * method.imagining.randoms,
         method.learning,

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.aamdp.labelling import WorldEvents
-from cranium.aamdp.planning import find_product
-from cranium.errors import WorldError
 from cranium.learners.deep.optimiser import normal
 from cranium.learners.deep.worlds import put
 from cranium.learners.memory import Memory
@@ -46,7 +42,12 @@ class PointJaxWorld(NamedTuple):
 
     @property
     def randoms(self) -> int:
-        """How many random numbers a step or a start needs."""
+        """How many random numbers a step needs."""
+        return 2 + self.radii.shape[0]
+
+    @property
+    def beginnings(self) -> int:
+        """How many a start needs."""
         return 2 + self.radii.shape[0]
 
     def no_extra(self) -> Array:
@@ -82,19 +83,8 @@ class PointJaxWorld(NamedTuple):
         """There is no list of all that can be seen."""
 
 
-def point_world(env: gym.Env[Any, Any], memory: Memory) -> PointJaxWorld | None:
-    """The world of a product for the loop; None if it is another one, or may do something else."""
-    try:
-        product = find_product(env, transparent=True)
-    except WorldError:
-        return None
-    inner: Any = product.env
-    while isinstance(inner, gym.wrappers.OrderEnforcing | gym.wrappers.PassiveEnvChecker):
-        inner = inner.env
-    own = isinstance(product.labelling, WorldEvents) and product.automaton.is_constant
-    if type(inner) is not PointWorld or not own:
-        return None
-    known = frozenset(product.automaton.propositions)
+def point_world(inner: PointWorld, known: frozenset[str], memory: Memory) -> PointJaxWorld:
+    """The world for the loop; of its events the machine reads those that are known."""
     names = [frozenset({name}) & known for name in inner.vocabulary]
     rows = [memory.space.add_label(label) for label in (*names, frozenset())]
     memory.grow()

@@ -38,6 +38,11 @@ class FiniteJaxWorld(NamedTuple):
         """How many random numbers a step needs."""
         return 1
 
+    @property
+    def beginnings(self) -> int:
+        """How many a start needs."""
+        return 1
+
     def no_extra(self) -> Array:
         """What a step pays besides the machine, for the size of the replay."""
         return jnp.zeros(self.extra.shape[-1], jnp.float32)

@@ -1,0 +1,169 @@
+"""The pond with balls, inside the loop: the same dynamics as the environment's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress, product
+from math import ceil, log, pi
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cranium.learners.deep.worlds import put
+from cranium.learners.memory import Memory
+from cranium.worlds import pond
+from cranium.worlds.water import GAP, WaterWorld
+
+__all__ = ["WaterJaxWorld", "water_world"]
+
+Array = jax.Array
+State = tuple[Array, Array, Array, Array]  # the agent's place and velocity, those of the balls
+SELDOM = 1e-8
+"""How often no place of those that are drawn for a ball is free; then it takes the last."""
+MOST_NUMBERS, MOST_COLOURS = 10_000, 8
+"""How many random numbers a start may take, and how many colours the machine may read."""
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["paint", "bits", "rows", "moves", "start", "places", "flow"],
+    meta_fields=[
+        *("radius", "speed", "thrust", "top"),
+        *("moving", "relative", "anywhere", "strewn", "tries"),
+    ],
+)
+@dataclass(frozen=True)
+class WaterJaxWorld:
+    """A :class:`~cranium.worlds.WaterWorld` of B balls in C colours, K of which the machine reads.
+
+    A state is the place and velocity of the agent, ``[2]`` each, and of the balls, ``[B, 2]`` each.
+    """
+
+    paint: Array  # [B, C]; whether a ball has a colour
+    bits: Array  # [C]; what a colour adds to the number of a label
+    rows: Array  # [2^K]; the row of each label
+    moves: Array  # [5, 2]
+    start: Array  # [2]
+    places: Array  # [B, 2]; of the balls; if they are strewn, where they are in nobody's way
+    flow: Array  # [B, 2]; their velocities, then
+    radius: float
+    speed: float
+    thrust: float
+    top: float
+    moving: bool
+    relative: bool
+    anywhere: bool  # whether the agent begins anywhere
+    strewn: bool  # whether the balls do
+    tries: int  # how many places are drawn, of which the first that is free is taken: T
+
+    @property
+    def randoms(self) -> int:
+        """How many random numbers a step needs: none."""
+        return 0
+
+    @property
+    def beginnings(self) -> int:
+        """How many a start needs."""
+        balls = self.paint.shape[0]
+        return 2 * self.tries * self.anywhere + (2 * self.tries + 1) * balls * self.strewn
+
+    def no_extra(self) -> Array:
+        """What a step pays besides the machine: nothing."""
+        return jnp.zeros(1, jnp.float32)
+
+    def reset(self, u: Array) -> State:
+        """A first state."""
+        balls = self.paint.shape[0]
+        angles, tries = u[: balls * self.strewn], u[balls * self.strewn :]
+        drawn = self.radius + (1 - 2 * self.radius) * tries.reshape(-1, self.tries, 2)
+        start, places, flow = self.start, self.places, self.flow
+        if self.anywhere:
+            start = self._free(drawn[0], places, GAP * self.radius)
+        if self.strewn:
+            places = self._strew(start, drawn[-balls:])
+            headings = 2 * pi * angles[:, None]
+            ways = jnp.concatenate([jnp.cos(headings), jnp.sin(headings)], axis=1)
+            flow = (self.speed if self.moving else 0.0) * ways
+        return start, jnp.zeros(2, jnp.float32), places, flow
+
+    def _free(self, drawn: Array, taken: Array, gaps: Any) -> Array:
+        """The first of the places ``[T, 2]`` that is so far from those that are taken."""
+        ways = drawn[:, None] - taken
+        free = (jnp.sum(ways * ways, axis=-1) > gaps * gaps).all(-1)
+        found: Array = drawn[jnp.where(free.any(), jnp.argmax(free), -1)]
+        return found
+
+    def _strew(self, start: Array, drawn: Array) -> Array:
+        """Places for the balls, one after the other, from ``[B, T, 2]``."""
+        balls = drawn.shape[0]
+        gaps = jnp.full(balls + 1, 2.0).at[0].set(GAP) * self.radius
+
+        def put_ball(i: Array, taken: Array) -> Array:
+            return taken.at[i + 1].set(self._free(drawn[i], taken, gaps))
+
+        first = jnp.concatenate([start[None], self.places])
+        found: Array = jax.lax.fori_loop(0, balls, put_ball, first)
+        return found[1:]
+
+    def step(self, state: State, action: Array, u: Array) -> tuple[State, Array, Array, Array]:  # noqa: ARG002
+        """The next state, the row of the label, that the world never ends, that it pays nothing."""
+        position, velocity, places, flow = state
+        push = self.moves[action] if action.ndim == 0 else action
+        before = pond.away(position, places)
+        pushed = pond.accelerate(velocity, push, self.thrust, self.top, jnp)
+        position, velocity = pond.glide(position, pushed, self.radius, jnp)
+        places, flow = pond.glide(places, flow, self.radius, jnp)
+        after = pond.away(position, places)
+        found = pond.called(pond.touched(before, after, self.radius, jnp), self.paint, jnp)
+        row = self.rows[(found * self.bits).sum()]
+        return (position, velocity, places, flow), row, jnp.asarray(False), self.no_extra()
+
+    def observe(self, state: State) -> Array:
+        """What is kept of a state: its observation."""
+        position, velocity, places, flow = state
+        balls = pond.away(position, places) if self.relative else places
+        ways = flow if self.moving else None
+        seen: Array = pond.show(position, velocity, balls, ways, self.top, self.speed, jnp)
+        return seen
+
+    def show(self, seen: Array) -> Array:
+        """The features of what was kept: the same."""
+        return seen
+
+    def everything(self) -> None:
+        """There is no list of all that can be seen."""
+
+
+def water_world(water: WaterWorld, known: frozenset[str], memory: Memory) -> WaterJaxWorld | None:
+    """The world for the loop; None if there are so many balls or colours that Python is better."""
+    read = [colour for colour in water.vocabulary if colour in known]
+    tries = ceil(log(SELDOM) / log(water.crowd)) if water.crowd else 1
+    if len(read) > MOST_COLOURS or (2 * tries + 1) * len(water.colours) > MOST_NUMBERS:
+        return None
+    told = product((False, True), repeat=len(read))
+    rows = [memory.space.add_label(frozenset(compress(read, each))) for each in told]
+    memory.grow()
+    bits = [1 << (len(read) - 1 - read.index(c)) if c in read else 0 for c in water.vocabulary]
+    outside = np.full((len(water.colours), 2), -1, np.float32)
+    places, flow = (outside, outside) if water.layout is None else water.layout
+    return WaterJaxWorld(
+        paint=put(water.paint),
+        bits=put(bits, np.int32),
+        rows=put(rows, np.int32),
+        moves=put(water.moves),
+        start=put(np.zeros(2, np.float32) if water.start is None else water.start),
+        places=put(places),
+        flow=put(flow),
+        radius=water.radius,
+        speed=water.speed,
+        thrust=water.thrust,
+        top=water.top_speed,
+        moving=water.moving,
+        relative=water.view == "relative",
+        anywhere=water.start is None,
+        strewn=water.layout is None,
+        tries=tries,
+    )
