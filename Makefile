@@ -72,8 +72,8 @@ bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 bench-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torch, 1 GB)
 	$(BIN)/python benchmarks/sb3_buffer.py
 	$(BIN)/python benchmarks/deep.py
-	$(BIN)/python benchmarks/encodings.py counters
-	$(BIN)/python benchmarks/encodings.py cells
+	$(BIN)/python benchmarks/network_inputs.py counters
+	$(BIN)/python benchmarks/network_inputs.py cells
 
 clean:  ## remove what make made
 	rm -rf $(VENV) out docs/_build

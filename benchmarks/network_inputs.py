@@ -39,7 +39,7 @@ def counters(seeds: int, steps: int) -> Iterator[Job]:
     for seed in range(seeds):
         for name, told in COUNTERS.items():
             trial = TrainingTrial(
-                "encodings",
+                "network-inputs",
                 name,
                 "N = 1..3",
                 world="Letter",
@@ -90,7 +90,7 @@ def main() -> None:
     for name, shares in sorted(found.items()):
         always = sum(share == 1 for share in shares)
         print(f"{name:40} {np.mean(shares):.2f}  {always} of {len(shares)} always")
-    write(f"encodings-{given.what}", found)
+    write(f"network-inputs-{given.what}", found)
 
 
 if __name__ == "__main__":

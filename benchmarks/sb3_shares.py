@@ -1,0 +1,94 @@
+"""How much should Stable-Baselines3's replay imagine?
+
+Unmodified DQN on letters, A^N B C D^N with N drawn from 1 to 3: plain replay, and with shares of
+what is imagined. For each seed, how many training episodes were a success, and how many of ten
+greedy ones afterwards. Takes half an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+from peers import write
+
+import cranium
+from cranium.learners.sb3 import counterfactual
+from cranium.worlds import LetterEnv
+
+STEPS, HORIZON, EPISODES = 20_000, 100, 10
+CASES: dict[str, dict[str, Any]] = {
+    "nothing imagined": {"imagined": 0.0},
+    "0.5, reachable (the default)": {"imagined": 0.5},
+    "0.5, seen": {"imagined": 0.5, "configurations": "seen"},
+    "0.8, reachable": {"imagined": 0.8},
+}
+
+
+def wins(case: str, seed: int) -> tuple[int, int]:
+    """Episodes with success, in training and greedily afterwards."""
+    import torch
+    from stable_baselines3 import DQN
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    class Count(BaseCallback):
+        won = 0
+
+        def _on_step(self) -> bool:
+            done, info = self.locals["dones"][0], self.locals["infos"][0]
+            self.won += bool(done and info["success"])
+            return True
+
+    torch.set_num_threads(1)
+    task = cranium.library.load("anbcdn")
+    world = LetterEnv.experiment((1, 3))
+    env, replay = counterfactual(world, task, horizon=HORIZON, **CASES[case])
+    model = DQN(
+        "MlpPolicy",
+        env,
+        seed=seed,
+        learning_rate=1e-3,
+        batch_size=128,
+        train_freq=4,
+        learning_starts=500,
+        target_update_interval=250,
+        exploration_fraction=0.5,
+        gamma=0.95,
+        **replay,
+    )
+    count = Count()
+    model.learn(STEPS, callback=count)
+    greedy = 0
+    for episode in range(EPISODES):
+        observation, info = env.reset(seed=episode)
+        over = False
+        while not over:
+            action, _ = model.predict(observation, deterministic=True)
+            observation, _, terminated, truncated, info = env.step(int(action))
+            over = terminated or truncated
+        greedy += info["success"]
+    return count.won, greedy
+
+
+def main() -> None:
+    """Train with every share and every seed."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=20)
+    count = parser.parse_args().seeds
+    found = {}
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        for case in CASES:
+            each = found[case] = list(pool.map(partial(wins, case), range(count)))
+            training, greedy = zip(*each, strict=True)
+            always = sum(won == EPISODES for won in greedy)
+            print(f"{case:<30} in training {np.median(training):.0f}: {training}")
+            print(f"{'':<30} greedy {np.mean(greedy):.1f}, always {always}: {greedy}", flush=True)
+    write("sb3-shares", found)
+
+
+if __name__ == "__main__":
+    main()
