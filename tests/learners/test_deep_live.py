@@ -10,7 +10,13 @@ import pytest
 
 import cranium
 from cranium.aamdp.planning import find_product
-from cranium.errors import InvalidArgumentError, PolicyError, RewardError, WorldError
+from cranium.errors import (
+    InvalidArgumentError,
+    PolicyError,
+    RewardError,
+    SpaceError,
+    WorldError,
+)
 from cranium.learners import train
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.continuous import continuous_world
@@ -355,6 +361,19 @@ def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs,
 def test_cells_that_are_not_whole_numbers_are_not_scaled():
     with pytest.raises(WorldError, match='cells="scaled" is for vectors of whole numbers'):
         train(cart(), "cdqn", steps=10, cells="scaled", **SMALL)
+
+
+def test_a_replay_that_no_memory_holds_is_refused():
+    image = gym.spaces.Box(0, 255, (210, 160, 3), np.uint8)
+
+    film = gym.wrappers.TransformObservation(
+        Walk(), lambda _: np.zeros(image.shape, np.uint8), image
+    )
+    machine, labelling = cranium.compile_language("A"), lambda s, a, t: ()
+    labelling.events = ("A",)
+    env = cranium.product(film, machine, labelling, horizon=30)
+    with pytest.raises(SpaceError, match="10,000,000 experiences with 100,800 features each take"):
+        train(env, "cdqn", steps=10, path="python", **{**SMALL, "replay": 10_000_000})
 
 
 class Twice(gym.Wrapper):

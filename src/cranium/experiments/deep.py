@@ -126,7 +126,7 @@ class NetworksConfig(ExperimentConfig):
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""
         steps = sum(job.trial.steps for job in self._all(1) if isinstance(job.trial, TrainingTrial))
-        return 20 + 0.45e-3 * self.trials * steps
+        return 20 + 0.25e-3 * self.trials * steps
 
     def jobs(self, store: Store) -> list[Job]:  # noqa: ARG002 - nothing is tuned
         """Every method on every case."""

@@ -11,6 +11,7 @@ import json
 import platform
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import metadata
@@ -69,6 +70,8 @@ class Record:
 def surroundings() -> tuple[dict[str, str], str]:
     """The versions of what a result depends on, and the kind of machine."""
     versions = {name: metadata.version(name) for name in PACKAGES}
+    with suppress(metadata.PackageNotFoundError):  # networks depend on it, tables do not
+        versions["jax"] = metadata.version("jax")
     return {"python": platform.python_version(), **versions}, platform.platform()
 
 

@@ -24,7 +24,7 @@ def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: actions are continuous or discrete, not 'few'
     """
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         *some, last = known
         choices = f"{', '.join(some)} or {last}" if some else last
         raise InvalidArgumentError(f"{what} {choices}, not {shorten(value)}")

@@ -104,7 +104,7 @@ def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
     if isinstance(space, spaces.MultiDiscrete):
         return {"multi": [space.nvec.tolist(), space.start.tolist()], "dtype": str(space.dtype)}
     if isinstance(space, spaces.MultiBinary):
-        return {"binary": list(space.shape)}
+        return {"binary": np.asarray(space.n).tolist()}
     if isinstance(space, spaces.Box):
         bounds = [np.ravel(bound).tolist() for bound in (space.low, space.high)]
         return {"box": bounds, "shape": list(space.shape), "dtype": str(space.dtype)}

@@ -5,6 +5,8 @@ Slower than the loop in which the world steps, too, but it needs nothing of the 
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.compiled.tables import OVERFLOW
-from cranium.errors import WorldError
+from cranium.errors import SpaceError, WorldError
 from cranium.learners import kernels
 from cranium.learners.config import rate_at
 from cranium.learners.deep.brain import DeepBrain
@@ -64,6 +66,7 @@ class LiveDeepRun:
         self.flat = np.zeros(width, np.float32)
 
     def _room(self, capacity: int, width: int) -> Replay:
+        _check_room(capacity, width)
         action = self.brain.method.no_action()
         extras = 1 + len(self.brain.memory.space.reward_functions)
         return Replay(
@@ -266,6 +269,20 @@ def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, brain: DeepBr
         raise WorldError(
             "a wrapper around the product changes its observations or actions",
             fix="put it around the environment, inside the product",
+        )
+
+
+def _check_room(capacity: int, width: int) -> None:
+    """Refuse a replay that no memory holds: the machine would be busy with that, not with us."""
+    size = 2 * capacity * width * np.dtype(np.float32).itemsize
+    memory = size
+    with suppress(AttributeError, ValueError, OSError):  # not every system tells
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory:
+        raise SpaceError(
+            f"{capacity:,} experiences with {width:,} features each take "
+            f"{size / 2**30:,.0f} GB, more than this machine has",
+            fix="keep fewer (replay=…), or show less of the world",
         )
 
 
