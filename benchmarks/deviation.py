@@ -23,10 +23,6 @@ from cranium.learners import Schedule
 from cranium.worlds import OfficeWorld
 
 STEPS, PUBLISHED, LONG, SHORT = 40_000, 12_000, 1_000, 100
-COST = """
-  - {from: no mail, when: "!mail & !person & !decoration", reward: -0.01}
-  - {from: carrying, when: "!mail & !person & !decoration", reward: -0.01}
-"""
 ANYWHERE = {"start": "anywhere"}
 CASES: dict[str, dict[str, Any]] = {
     "all four changed": {"world": ANYWHERE},
@@ -39,16 +35,16 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "12,000 samples": {"world": ANYWHERE, "steps": PUBLISHED},
     "the published start, 100 steps": {"horizon": SHORT},
-    "the published start, a step costs 0.01": {"cost": True},
+    "the published start, a step costs 0.01": {"cost": 0.01},
 }
 
 
 def success(case: str, seed: int) -> float:
     """The success of the greedy policy after the samples of a case."""
     told = CASES[case]
-    text = cranium.library.text("mail-delivery") + (COST if told.get("cost") else "")
+    task = cranium.with_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
     world = OfficeWorld(None, **told.get("world", {}))
-    env = cranium.product(world, cranium.loads(text), horizon=told.get("horizon", LONG))
+    env = cranium.product(world, task, horizon=told.get("horizon", LONG))
     settings = {**NEAREST, **told.get("settings", {}), "batch": BATCH}
     settings["exploration"] = Schedule(**settings["exploration"])
     steps = told.get("steps", STEPS)
