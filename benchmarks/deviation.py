@@ -18,6 +18,7 @@ import numpy as np
 from peers import write
 
 import cranium
+from cranium.automata.cost import with_step_cost
 from cranium.experiments.deep import BATCH, NEAREST, PAPER
 from cranium.learners import Schedule
 from cranium.worlds import OfficeWorld
@@ -42,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
 def success(case: str, seed: int) -> float:
     """The success of the greedy policy after the samples of a case."""
     told = CASES[case]
-    task = cranium.with_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
+    task = with_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
     world = OfficeWorld(None, **told.get("world", {}))
     env = cranium.product(world, task, horizon=told.get("horizon", LONG))
     settings = {**NEAREST, **told.get("settings", {}), "batch": BATCH}
