@@ -23,9 +23,9 @@ from cranium.worlds import LetterEnv
 STEPS, HORIZON, EPISODES = 20_000, 100, 10
 CASES: dict[str, dict[str, Any]] = {
     "nothing imagined": {"imagined": 0.0},
-    "0.5, reachable (the default)": {"imagined": 0.5},
-    "0.5, seen": {"imagined": 0.5, "configurations": "seen"},
-    "0.8, reachable": {"imagined": 0.8},
+    "0.5, seen (the default)": {"imagined": 0.5},
+    "0.5, reachable": {"imagined": 0.5, "configurations": "reachable"},
+    "0.8, reachable": {"imagined": 0.8, "configurations": "reachable"},
 }
 
 

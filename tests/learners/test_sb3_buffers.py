@@ -134,6 +134,21 @@ def test_environments_side_by_side_have_one_task(machine):
             counterfactual(env)
 
 
+@pytest.mark.parametrize(
+    ("told", "which"),
+    [
+        ({"horizon": 50}, "seen"),  # no counter gets as far as that
+        ({"counter_limit": 5}, "reachable"),
+        ({"counter_limit": 5_000}, "seen"),
+        ({"horizon": 50, "configurations": "reachable"}, "reachable"),
+    ],
+)
+def test_what_is_reachable_is_imagined_within_a_limit_that_was_given(told, which):
+    env, replay = counterfactual(Clock(), cranium.library.load("anbcn"), **told)
+    buffer = algorithm(env, replay).learn(20).replay_buffer
+    assert buffer.imagination.configurations == which
+
+
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
 def test_environments_that_see_other_cells_are_told_apart(cells):
     def made(rows, columns):

@@ -45,8 +45,8 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
             which of those that look like that. 0 is plain replay, 1 forgets how often each
             configuration really occurs.
         configurations: The set: ``"seen"``, those with counter values that occurred, or
-            ``"reachable"``, all that the labels met so far can lead to. Left out, the second,
-            unless the machine can reach more than 2,000.
+            ``"reachable"``, all that the labels met so far can lead to. Left out, the second
+            if a ``counter_limit`` was given and the machine can reach no more than 2,000.
         n_steps: Only 1: SB3's n-step returns are not imagined.
         gamma: Not used.
 

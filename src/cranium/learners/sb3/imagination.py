@@ -71,8 +71,8 @@ class Imagination:
         imagined: How likely a step that is drawn is seen from a configuration of the set, which may
             be the real one: first how it looks is drawn, uniformly, then which of those that look
             like that.
-        configurations: The set: ``"seen"`` or ``"reachable"``; left out, the second, unless these
-            are more than 2,000.
+        configurations: The set: ``"seen"`` or ``"reachable"``; left out, the second if a limit
+            of the counters was given and these are no more than 2,000.
 
     Example:
         >>> import cranium
@@ -323,9 +323,12 @@ def _check_share(imagined: object) -> float:
 
 
 def _check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
-    """The set that was asked for; if none was, what is reachable, if that is not too much."""
+    """The set that was asked for; if none was, what is reachable within a limit that was given.
+
+    Another limit is so high that no episode passes it, and most of what is below never happens.
+    """
     limit = encoding.counter_limit
-    if chosen is None and limit is not None:
+    if chosen is None and limit is not None and encoding.can_overflow:
         with suppress(SpaceError):
             reachable(encoding.automaton, limit, max_configurations=IMAGINED)
             return "reachable"

@@ -44,8 +44,8 @@ def counterfactual(
         labelling: The events; left out, the world's own.
         imagined: How likely a step of a batch is seen from a configuration that is drawn, which may
             be the real one.
-        configurations: Out of which: ``"seen"`` or ``"reachable"``; left out, the second if they
-            are few.
+        configurations: Out of which: ``"seen"`` or ``"reachable"``; left out, the second if there
+            is a ``counter_limit`` and they are no more than 2,000.
         options: Of the product. Its encoding is by default ``BoxEncoding()``, for ``"MlpPolicy"``.
 
     A :class:`Witness` is put inside the product, if it can be reached from here: the environments
