@@ -7,15 +7,12 @@ episodes in which the policy has it. Takes a quarter of an hour.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
-from peers import write
+from cases import run_cases
 
 import cranium
 from cranium.learners import Schedule
@@ -79,22 +76,14 @@ def learn(case: str, seed: int) -> tuple[int | None, float]:
     return result.samples_to_solve, float(np.mean(fresh.success))
 
 
-def main() -> None:
-    """Train every learner with every seed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    count = parser.parse_args().seeds
-    found = {}
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        for case in CASES:
-            each = found[case] = list(pool.map(partial(learn, case), range(count)))
-            samples = sorted(one for one, _ in each if one is not None)
-            most = f"within {samples[-1]:,}" if samples else ""
-            shares = sorted(share for _, share in each)
-            print(f"{case:<30} {len(samples)} of {count} solved {most}: {samples}")
-            print(f"{'':<30} then {shares[0]:.2f} to {shares[-1]:.2f}", flush=True)
-    write("continuous", found)
+def tell(each: list[tuple[int | None, float]]) -> str:
+    """The samples of those that were solved, and what the policies are worth."""
+    samples = sorted(one for one, _ in each if one is not None)
+    most = f"within {samples[-1]:,}" if samples else ""
+    shares = sorted(share for _, share in each)
+    told = f"{len(samples)} of {len(each)} solved {most}: {samples}\n"
+    return told + f"{'':<45} then {shares[0]:.2f} to {shares[-1]:.2f}"
 
 
 if __name__ == "__main__":
-    main()
+    run_cases("continuous", __doc__, CASES, learn, tell)

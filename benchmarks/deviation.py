@@ -8,14 +8,10 @@ greedy policy at the end, seed by seed. Takes half an hour.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
-from peers import write
+from cases import run_cases
 
 import cranium
 from cranium.automata.cost import with_step_cost
@@ -53,20 +49,10 @@ def success(case: str, seed: int) -> float:
     return float(result.evaluation.success.mean())
 
 
-def main() -> None:
-    """Put back one thing after the other."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    count = parser.parse_args().seeds
-    found = {}
-    # JAX cannot be forked.
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        for case in CASES:
-            shares = found[case] = list(pool.map(partial(success, case), range(count)))
-            each = " ".join(f"{share:.2f}" for share in shares)
-            print(f"{case:<45} {np.mean(shares):.2f}: {each}", flush=True)
-    write("deviation", found)
+def tell(shares: list[float]) -> str:
+    """The mean, and each."""
+    return f"{np.mean(shares):.2f}: " + " ".join(f"{share:.2f}" for share in shares)
 
 
 if __name__ == "__main__":
-    main()
+    run_cases("deviation", __doc__, CASES, success, tell)

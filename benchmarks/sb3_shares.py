@@ -7,14 +7,10 @@ greedy ones afterwards. Takes half an hour.
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from typing import Any
 
 import numpy as np
-from peers import write
+from cases import run_cases
 
 import cranium
 from cranium.learners.sb3 import counterfactual
@@ -74,21 +70,13 @@ def wins(case: str, seed: int) -> tuple[int, int]:
     return count.won, greedy
 
 
-def main() -> None:
-    """Train with every share and every seed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    count = parser.parse_args().seeds
-    found = {}
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        for case in CASES:
-            each = found[case] = list(pool.map(partial(wins, case), range(count)))
-            training, greedy = zip(*each, strict=True)
-            always = sum(won == EPISODES for won in greedy)
-            print(f"{case:<30} in training {np.median(training):.0f}: {training}")
-            print(f"{'':<30} greedy {np.mean(greedy):.1f}, always {always}: {greedy}", flush=True)
-    write("sb3-shares", found)
+def tell(each: list[tuple[int, int]]) -> str:
+    """What training and the greedy policy won."""
+    training, greedy = zip(*each, strict=True)
+    always = sum(won == EPISODES for won in greedy)
+    told = f"in training {np.median(training):.0f}: {training}\n"
+    return told + f"{'':<45} greedy {np.mean(greedy):.1f}, always {always}: {greedy}"
 
 
 if __name__ == "__main__":
-    main()
+    run_cases("sb3-shares", __doc__, CASES, wins, tell)
