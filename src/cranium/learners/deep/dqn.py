@@ -60,6 +60,11 @@ class DQN(NamedTuple):
         """How many random numbers an update takes, besides those of the batch."""
         return 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether it takes many samples before it learns: then updates are left out, not undone."""
+        return False
+
     def no_action(self) -> Array:
         """An action like any other, for the size of the replay."""
         return jnp.zeros((), jnp.int32)

@@ -178,9 +178,9 @@ def _sampling(
         # with the drawing of a batch, and for that copy everything that is remembered.
         begun = life.samples
         life = jax.lax.while_loop(lambda life: life.samples == begun, live, life)
-        if method.train_every == 1:
+        if method.train_every == 1 and not method.waits:
             return _learn(life, world, machine, rates, method, *others)
-        due = life.samples % method.train_every == 0
+        due = (life.samples % method.train_every == 0) & (life.samples >= rates.warmup)
         learn = partial(_learn, life, world, machine, rates, method, *others)
         learned = jax.lax.cond(due, lambda: learn().learned, lambda: life.learned)
         return life._replace(learned=learned)

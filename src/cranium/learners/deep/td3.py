@@ -68,6 +68,11 @@ class TD3(NamedTuple):
         """How many random numbers an update takes, besides those of the batch."""
         return self.batch * self.size
 
+    @property
+    def waits(self) -> bool:
+        """Whether it takes many samples before it learns: then updates are left out, not undone."""
+        return True
+
     def no_action(self) -> Array:
         """An action like any other, for the size of the replay."""
         return jnp.zeros(self.size, jnp.float32)
@@ -148,9 +153,15 @@ class TD3(NamedTuple):
             q = _reached(actor, critics[0], machine, batch, shape, rates.restraint)
             return -(found.weight * q).sum() / total
 
-        slope = jax.grad(regret)(learned.network.actor)
         due = active & (samples % (self.delay * self.train_every) == 0)
-        actor, actor_adam = adam(learned.network.actor, slope, learned.actor_adam, rate, active=due)
+
+        def follow() -> tuple[Network, Adam]:
+            slope = jax.grad(regret)(learned.network.actor)
+            return adam(learned.network.actor, slope, learned.actor_adam, rate, active=due)
+
+        actor, actor_adam = jax.lax.cond(
+            due, follow, lambda: (learned.network.actor, learned.actor_adam)
+        )
         network = Networks(actor, critics)
         share = rates.polyak * due
         target = jax.tree.map(lambda t, w: t + share * (w - t), learned.target, network)
