@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranium.errors import SpaceError, WorldError, shorten
 
-__all__ = ["CELLS", "MAX_NUMBER", "Cells", "Numbers", "View", "fits", "strange", "view_of"]
+__all__ = ["CELLS", "MAX_NUMBER", "Cells", "Numbers", "View", "view_of"]
 
 Cells = Literal["one-hot", "joint", "scaled"]
 CELLS: tuple[Cells, ...] = ("one-hot", "joint", "scaled")
@@ -52,9 +52,9 @@ class Numbers:
     def offsets(self, observation: Any) -> NDArray[np.int64]:
         """How far each part is above its least value."""
         seen = np.ravel(observation)
-        fits = seen.shape == self._low.shape and seen.dtype.kind in "iufb"
-        if not (fits and ((seen >= self._low) & (seen <= self._high) & (seen % 1 == 0)).all()):
-            raise strange(observation, self.space)
+        alike = seen.shape == self._low.shape and seen.dtype.kind in "iufb"
+        if not (alike and ((seen >= self._low) & (seen <= self._high) & (seen % 1 == 0)).all()):
+            raise _strange(observation, self.space)
         found: NDArray[np.int64] = seen.astype(np.int64) - self._low
         return found
 
@@ -90,20 +90,20 @@ def _bounds_of(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:
     )
 
 
-def fits(space: spaces.Space[Any], seen: Any) -> bool:
+def _fits(space: spaces.Space[Any], seen: Any) -> bool:
     """Whether something can be shown as one of a space; numbers may be somewhat out of bounds."""
     if isinstance(space, spaces.Box):
         return bool(np.shape(seen) == space.shape)
     if isinstance(space, spaces.Dict):
         same = isinstance(seen, Mapping) and set(seen) == set(space.spaces)
-        return same and all(fits(one, seen[name]) for name, one in space.spaces.items())
+        return same and all(_fits(one, seen[name]) for name, one in space.spaces.items())
     if isinstance(space, spaces.Tuple):
         same = isinstance(seen, tuple) and len(seen) == len(space.spaces)
-        return same and all(map(fits, space.spaces, seen))
+        return same and all(map(_fits, space.spaces, seen))
     return bool(space.contains(seen))
 
 
-def strange(observation: Any, space: spaces.Space[Any]) -> WorldError:
+def _strange(observation: Any, space: spaces.Space[Any]) -> WorldError:
     """What is said of an observation that is none of its space."""
     return WorldError(
         f"the observation {shorten(observation)} is not in {space}",
@@ -138,8 +138,8 @@ class _OneHot(View):
         self.space, self.box = space, flat
 
     def show(self, observation: Any) -> NDArray[np.float32]:
-        if not fits(self.space, observation):
-            raise strange(observation, self.space)
+        if not _fits(self.space, observation):
+            raise _strange(observation, self.space)
         return np.asarray(spaces.flatten(self.space, observation), dtype=np.float32)
 
     def read(self, features: NDArray[Any]) -> Any:

@@ -278,13 +278,13 @@ class TabularEncoding(Encoding):
     def _make_space(self) -> spaces.Discrete:
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
-        self.cells = Numbers(self.ground)
+        self.numbers = Numbers(self.ground)
         self.configurations = reachable(self.automaton, self.counter_limit)
         self.index = {x: number for number, x in enumerate(self.configurations)}
-        total = self.cells.total * len(self.configurations)
+        total = self.numbers.total * len(self.configurations)
         if total >= MAX_NUMBER:
             raise SpaceError(
-                f"{self.cells} observations with {len(self.configurations):,} configurations are "
+                f"{self.numbers} observations with {len(self.configurations):,} configurations are "
                 "too many to number",
                 fix="use another encoding",
             )
@@ -296,12 +296,12 @@ class TabularEncoding(Encoding):
 
     def join(self, ground: Any, part: int) -> np.int64:
         """An observation from the ground observation and the machine's part."""
-        return np.int64(self.cells.number(ground) * len(self.configurations) + part)
+        return np.int64(self.numbers.number(ground) * len(self.configurations) + part)
 
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
         """The ground observation and the configuration."""
         index, part = divmod(int(observation), len(self.configurations))
-        return self.cells.observation(index), self.configurations[part]
+        return self.numbers.observation(index), self.configurations[part]
 
 
 def _copies(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:

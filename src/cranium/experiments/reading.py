@@ -234,14 +234,14 @@ def number(value: float | None, none: str = "–") -> str:
     return none if value is None else f"{value:,.0f}"
 
 
-def share(value: float | None, none: str = "–") -> str:
+def share(value: float | None) -> str:
     """A share as tables show it.
 
     Example:
         >>> share(2 / 3), share(1.0), share(None)
         ('0.67', '1.00', '–')
     """
-    return none if value is None else f"{value:.2f}"
+    return "–" if value is None else f"{value:.2f}"
 
 
 def cells(group: Group) -> list[str]:

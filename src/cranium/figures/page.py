@@ -106,7 +106,7 @@ def _section(study: Study) -> str:
 def _seeds(study: Study) -> list[str]:
     """What every single seed gave, behind a line that opens it."""
     wanted = max((group.wanted for group in study.groups), default=0)
-    columns = ("method", "case", *(f"seed {number}" for number in range(wanted)))
+    columns = ("method", "case", *(f"seed {seed}" for seed in range(wanted)))
     measures: dict[str, Callable[[Record], str]] = {
         study.config.measure: lambda record: number(study.config.value(record.result)),
         "success of the greedy policy at the end": lambda record: share(last_success(record)),

@@ -36,8 +36,6 @@ from cranium.learners.loop import About, Loop, TrainingResult, Until, go_togethe
 from cranium.learners.making import Making
 from cranium.learners.network_config import NetworkConfig
 from cranium.learners.progress import Watch
-from cranium.worlds.point import PointWorld
-from cranium.worlds.water import WaterWorld
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
 
@@ -260,8 +258,11 @@ def _model(
             f"the product has the counter limit {most}, which is less than {counter_limit}",
             fix=f"make it with cranium.product(…, counter_limit={counter_limit})",
         )
-    if path == "compiled" and network and isinstance(product.unwrapped, PointWorld | WaterWorld):
-        return None  # it steps inside the loop without being listed
+    if path == "compiled" and network:
+        from cranium.learners.deep.continuous import MAKERS
+
+        if isinstance(product.unwrapped, tuple(MAKERS)):
+            return None  # it steps inside the loop without being listed
     if path == "compiled":
         if discretise is not None:
             raise InvalidArgumentError("only the path in Python discretises observations")

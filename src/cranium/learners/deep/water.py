@@ -140,7 +140,8 @@ class WaterJaxWorld:
 def water_world(water: WaterWorld, known: frozenset[str], memory: Memory) -> WaterJaxWorld | None:
     """The world for the loop; None if there are so many balls or colours that Python is better."""
     read = [colour for colour in water.vocabulary if colour in known]
-    tries = ceil(log(SELDOM) / log(water.crowd)) if water.crowd else 1
+    crowd = water.crowd
+    tries = ceil(log(SELDOM) / log(crowd)) if crowd else 1
     if len(read) > MOST_COLOURS or (2 * tries + 1) * len(water.colours) > MOST_NUMBERS:
         return None
     told = product((False, True), repeat=len(read))
