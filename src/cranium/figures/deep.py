@@ -27,7 +27,8 @@ def draw(study: Study) -> dict[str, Any]:
     config = study.config
     assert isinstance(config, NetworksConfig)
     rows, columns = shape_of(len(config.cases))
-    with new_figure(3.6 * columns, 2.6 * rows + 0.8) as figure:
+    width = max(3.6 * columns, 6.4)  # the legend needs that much
+    with new_figure(width, 2.6 * rows + 0.8) as figure:
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
         panels = grid.ravel()[: len(config.cases)]
         for spare in grid.ravel()[len(config.cases) :]:
