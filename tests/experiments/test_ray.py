@@ -91,6 +91,13 @@ class Spy(Trial):
 
         return {"node": ray.get_runtime_context().get_node_id(), "text": "x" * 500_000}
 
+    def stay(self) -> dict[str, Any]:
+        from cranium.experiments.work import perform
+
+        Path(f"{self.file}-{os.getpid()}").touch()
+        perform(training("ql", 10**11), 0)
+        return {}
+
     def die(self) -> dict[str, Any]:
         with Path(self.file).open("a") as file:
             file.write("died\n")
@@ -417,14 +424,18 @@ def test_when_it_is_interrupted_what_was_done_is_kept_and_the_rest_is_cancelled(
 
 
 def test_ctrl_c_while_it_waits_cancels_what_is_running(engine: RayEngine, tmp_path: Path) -> None:
+    # Each trial tells that it has begun: what the cluster says of its cores may be old.
+    jobs, begun = spies("stay", MACHINES, tmp_path / "begun"), list[bool]()
+
     def interrupt() -> None:
-        assert wait_until(lambda: not all_free())
+        begun.append(wait_until(lambda: len(list(tmp_path.glob("begun-*"))) == MACHINES))
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
-    outcome = run(Given(given=tuple(ENDLESS)), tmp_path, engine)
+    outcome = run(Given(given=tuple(jobs)), tmp_path / "results", engine)
     thread.join()
+    assert begun == [True]
     assert outcome.interrupted
     assert outcome.ran == 0
     assert wait_until(all_free)
