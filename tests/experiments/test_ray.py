@@ -441,6 +441,25 @@ def test_ctrl_c_while_it_waits_cancels_what_is_running(engine: RayEngine, tmp_pa
     assert wait_until(all_free)
 
 
+def test_a_trial_is_cancelled_again_if_ray_did_not_hear_it(
+    engine: RayEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancel, told = engine.ray.cancel, list[Any]()
+
+    def deaf_at_first(reference: Any, **how: Any) -> None:  # as Ray is while it starts a task
+        if reference in told:
+            cancel(reference, **how)
+        told.append(reference)
+
+    monkeypatch.setattr(engine.ray, "cancel", deaf_at_first)
+    results = engine.run([*spies("stay", 1, tmp_path / "begun"), SHORT[0]])
+    assert next(results)[0] == SHORT[0]
+    assert wait_until(lambda: bool(list(tmp_path.glob("begun-*"))))
+    results.close()
+    assert len(told) == 2
+    assert wait_until(all_free)
+
+
 def test_a_worker_has_one_thread_and_runs_many_trials(engine: RayEngine) -> None:
     seen = [record.config for _, record in engine.run(spies("look", 4 * MACHINES))]
     assert len(seen) == 4 * MACHINES

@@ -1,9 +1,10 @@
 """Experiments: what to run, how to run it, and what was found."""
 
+from cranium.experiments.cluster import RayEngine
 from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.configs import ExperimentConfig, config_of, known, load_configs
 from cranium.experiments.deep import NetworksConfig
-from cranium.experiments.engines import LocalEngine, RayEngine
+from cranium.experiments.engines import LocalEngine
 from cranium.experiments.letter import LetterConfig
 from cranium.experiments.natural_language import NaturalLanguageConfig
 from cranium.experiments.office import OfficeConfig
