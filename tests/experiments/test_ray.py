@@ -456,7 +456,7 @@ def test_a_trial_is_cancelled_again_if_ray_did_not_hear_it(
     assert next(results)[0] == SHORT[0]
     assert wait_until(lambda: bool(list(tmp_path.glob("begun-*"))))
     results.close()
-    assert len(told) == 2
+    assert len(told) >= 2
     assert wait_until(all_free)
 
 
