@@ -6,12 +6,18 @@ function has a wrapper for C, and ``inner`` ones have none for Python either.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
 
-from numba import njit
+from cranium.interrupt import held
 
-__all__ = ["compiled", "inlined", "inner"]
+with held():
+    from numba import njit
+    from numba.core import event
+
+__all__ = ["compiled", "inlined", "inner", "whole_compilations"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _compile: Any = njit  # some of its options are unknown to its types
@@ -24,3 +30,48 @@ inner: Callable[[F], F] = _compile(**_options, no_cpython_wrapper=True)
 """For what only compiled functions call. A call from Python would end the process."""
 inlined: Callable[[F], F] = _compile(**_options, no_cpython_wrapper=True, forceinline=True)
 """The same, for what is too small to be called."""
+
+
+@contextmanager
+def whole_compilations() -> Iterator[None]:
+    """Let Ctrl-C wait for the end of whatever is compiled, or loaded, in this block.
+
+    Example:
+        >>> @njit
+        ... def double(x):
+        ...     return 2 * x
+        >>> with whole_compilations():
+        ...     double(4)
+        8
+    """
+    if _holding.installed or threading.current_thread() is not threading.main_thread():
+        yield  # signals belong to the main thread
+        return
+    _holding.installed = True
+    try:
+        with event.install_listener("numba:compiler_lock", _holding):
+            yield
+    finally:
+        _holding.installed = False
+
+
+class _Holding(event.Listener):
+    """Holds Ctrl-C back while the compiler is locked."""
+
+    def __init__(self) -> None:
+        self.installed, self.depth, self.stack = False, 0, ExitStack()
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002
+        if threading.current_thread() is threading.main_thread():
+            if not self.depth:
+                self.stack.enter_context(held())
+            self.depth += 1
+
+    def on_end(self, event: Any) -> None:  # noqa: ARG002
+        if threading.current_thread() is threading.main_thread():
+            self.depth -= 1
+            if not self.depth:
+                self.stack.close()
+
+
+_holding = _Holding()

@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
+from terminal import Terminal
 from typer.testing import CliRunner
 
 import cranium
@@ -254,26 +254,27 @@ def test_the_program_itself_runs_where_the_terminal_knows_only_ascii():
 def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path):
     out = tmp_path / "m.json"
     out.write_text("old")
-    command = [
-        sys.executable,
-        "-m",
-        "cranium",
-        "unroll",
-        "library:office",
-        "--limit",
-        "700",
-        "-o",
-        str(out),
-    ]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(2)
-    child.send_signal(signal.SIGINT)
-    _, shown = child.communicate(timeout=60)
-    assert child.returncode == 130, shown
-    assert "Traceback" not in shown
-    assert "interrupted" in shown
+    child = Terminal("unroll", "library:office", "--limit", "700", "-o", str(out))
+    child.expect("unrolling")
+    child.child.kill(signal.SIGINT)
+    assert child.end() == 130
+    assert "Traceback" not in child.child.before
+    assert "interrupted" in child.child.before
     assert out.read_text() == "old"
     assert list(tmp_path.iterdir()) == [out]
+
+
+def test_ctrl_c_before_there_is_a_command_leaves_no_traceback():
+    early = (
+        "import signal, sys\n"
+        "from cranium.cli import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.modules[main.__module__].app = lambda: signal.raise_signal(signal.SIGINT)\n"
+        "main()"
+    )
+    command = [sys.executable, "-c", early]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
 
 
 def test_machines_with_reward_functions_can_be_compared(run, write):
@@ -553,18 +554,11 @@ def test_evaluate_refuses_what_is_no_agent_and_says_when_one_fails(run, tmp_path
 
 def test_ctrl_c_while_training_keeps_what_was_learned(tmp_path):
     command = ["train", "Letter", "anbcdn", "--steps", "1000M", "--save", "agent.npz"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cranium", *command],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    time.sleep(8)
-    process.send_signal(signal.SIGINT)
-    shown, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, shown
-    assert "samples   interrupted after" in shown
+    child = Terminal(*command, cwd=tmp_path)
+    child.expect("000 samples")
+    child.child.kill(signal.SIGINT)
+    assert child.end() == 130
+    assert "samples   interrupted after" in child.child.before
     assert (tmp_path / "agent.npz").exists()
 
 

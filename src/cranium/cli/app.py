@@ -83,6 +83,9 @@ def main() -> None:
             app()
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:  # before there is a command
+        complain("interrupted")
+        sys.exit(INTERRUPTED)
     except OSError as problem:  # the disk is full, say
         complain(f"cannot write the output: {problem.strerror or problem}")
         # Python would try to write the rest once more at its end.

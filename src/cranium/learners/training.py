@@ -102,27 +102,30 @@ def train(
         >>> result.evaluation.solved, result.evaluation.lengths
         (True, array([17.]))
     """
-    loop = _prepare(
-        env,
-        learner,
-        steps=steps,
-        seed=seed,
-        until=until,
-        gap=gap,
-        config=config,
-        counter_limit=counter_limit,
-        path=path,
-        evaluate_every=evaluate_every,
-        instances=instances,
-        evaluation_env=evaluation_env,
-        evaluation_episodes=evaluation_episodes,
-        discretise=discretise,
-        log=log,
-        **settings,
-    )
-    with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
-        loop.go(watch)
-    return loop.result()
+    from cranium.jit import whole_compilations  # not before: Numba takes a while to load
+
+    with whole_compilations():
+        loop = _prepare(
+            env,
+            learner,
+            steps=steps,
+            seed=seed,
+            until=until,
+            gap=gap,
+            config=config,
+            counter_limit=counter_limit,
+            path=path,
+            evaluate_every=evaluate_every,
+            instances=instances,
+            evaluation_env=evaluation_env,
+            evaluation_episodes=evaluation_episodes,
+            discretise=discretise,
+            log=log,
+            **settings,
+        )
+        with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+            loop.go(watch)
+        return loop.result()
 
 
 def train_seeds(
@@ -165,13 +168,15 @@ def train_seeds(
     each = list(seeds)
     if isinstance(choose_config(learner, None, {}), NetworkConfig) and len(each) > 1:
         require_jax(learner)
+        from cranium.jit import whole_compilations
         from cranium.learners.deep.together import can_be_together
 
-        loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in each]
-        if can_be_together([loop.run for loop in loops]):
-            with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
-                go_together(loops, watch)
-            return [loop.result() for loop in loops]
+        with whole_compilations():
+            loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in each]
+            if can_be_together([loop.run for loop in loops]):
+                with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+                    go_together(loops, watch)
+                return [loop.result() for loop in loops]
     results: list[TrainingResult] = []
     for seed in each:
         results.append(train(env, learner, steps=steps, seed=seed, progress=progress, **more))

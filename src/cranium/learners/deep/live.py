@@ -20,11 +20,11 @@ from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.compiled.tables import OVERFLOW
 from cranium.errors import SpaceError, WorldError
+from cranium.interrupt import held
 from cranium.learners import kernels
 from cranium.learners.config import rate_at
 from cranium.learners.deep.brain import DeepBrain
 from cranium.learners.deep.imagine import Replay, imagine
-from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.policy import scaled
 from cranium.learners.deep.worlds import put
 from cranium.learners.episodes import EpisodeLog, Floats

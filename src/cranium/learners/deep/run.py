@@ -10,9 +10,9 @@ import numpy as np
 
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
+from cranium.interrupt import held
 from cranium.learners import kernels
 from cranium.learners.deep.brain import DeepBrain
-from cranium.learners.deep.interrupt import held
 from cranium.learners.deep.loop import interact, new_life
 from cranium.learners.deep.worlds import finite_world, put
 from cranium.learners.episodes import EpisodeLog, Floats

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.interrupt import held
+from cranium.interrupt import held
 from cranium.learners.deep.loop import interact_together
 from cranium.learners.deep.run import CHUNK, FusedRun
 

@@ -1,4 +1,8 @@
-"""Ctrl-C waits until JAX is done: in the middle of compiling it would end the process."""
+"""Ctrl-C waits until a compiler is done.
+
+In the middle of it JAX would end the process, and Numba would lose the interruption, or be left
+half loaded.
+"""
 
 from __future__ import annotations
 

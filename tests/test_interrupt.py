@@ -1,0 +1,91 @@
+"""Ctrl-C while something is compiled."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import numba
+import pytest
+from numba.core import event
+
+from cranium.interrupt import held
+from cranium.jit import whole_compilations
+
+
+@pytest.fixture(autouse=True)
+def heard():
+    """Whoever started the tests in the background may have had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+class Press(event.Listener):
+    """Presses Ctrl-C when something begins."""
+
+    times = 0
+
+    def on_start(self, event):
+        self.times += 1
+        signal.raise_signal(signal.SIGINT)
+
+    def on_end(self, event):
+        pass
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_ctrl_c_while_numba_compiles_waits_until_all_of_it_is_compiled():
+    @numba.njit
+    def double(x):
+        return 2 * x
+
+    @numba.njit
+    def four_times(x):
+        return double(double(x))
+
+    press = Press()
+    with (
+        event.install_listener("numba:compile", press),
+        pytest.raises(KeyboardInterrupt),
+        whole_compilations(),
+        whole_compilations(),  # two do not undo each other in the wrong order
+    ):
+        four_times(2)
+    assert press.times == 2  # the inner one, too
+    assert len(four_times.signatures) == len(double.signatures) == 1
+    assert four_times(2) == 8
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_another_thread_may_compile_meanwhile():
+    @numba.njit
+    def double(x):
+        return 2 * x
+
+    found = []
+    with whole_compilations():
+        thread = threading.Thread(target=lambda: found.append(double(2)))
+        thread.start()
+        thread.join()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert found == [4]
+
+
+def test_who_handles_ctrl_c_in_another_way_is_told_once_it_is_over():
+    told = []
+    signal.signal(signal.SIGINT, lambda *_: told.append(1))
+    with held():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert not told
+    assert told == [1]
+
+
+def test_where_ctrl_c_is_ignored_it_stays_ignored():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with held():
+        signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
