@@ -562,6 +562,13 @@ def test_ctrl_c_while_training_keeps_what_was_learned(tmp_path):
     assert (tmp_path / "agent.npz").exists()
 
 
+def test_settings_that_do_not_fit_a_learner_are_refused_before_another_is_trained(run):
+    both = ("--learner", "planner", "--learner", "cql", "--set", "patience=5")
+    told = run("train", "Letter", "anbcdn", "--steps", "1k", *both, code=BAD)
+    assert "no such setting of cql: 'patience'" in told
+    assert "planner" not in told
+
+
 def test_several_seeds_have_a_line_each_and_a_summary(run):
     more = ("--with", "times=1", "--until-solved", "--every", "20", "--curve", "curves.svg")
     told = run("train", "Letter", "anbcdn", "--learner", "planner", "--seeds", "2", *more)

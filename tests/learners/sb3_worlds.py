@@ -186,6 +186,48 @@ class Ending(gym.Wrapper):
         return observation, reward, True, truncated, info
 
 
+class Hiding(gym.Wrapper):
+    """Begins the next episode by itself, and tells nobody."""
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if terminated or truncated:
+            observation, _ = self.env.reset()
+        return observation, reward, False, False, info
+
+
+class Softening(gym.Wrapper):
+    """Says that what ended was cut off."""
+
+    def step(self, action):
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, False, terminated or truncated, info
+
+
+class Paying(gym.Wrapper):
+    """Pays something more for each step."""
+
+    def __init__(self, env, more):
+        super().__init__(env)
+        self.more = more
+
+    def step(self, action):
+        observation, reward, *rest = self.env.step(action)
+        return observation, reward + self.more, *rest
+
+
+class Discreet(gym.Wrapper):
+    """Keeps something back."""
+
+    def __init__(self, env, key):
+        super().__init__(env)
+        self.key = key
+
+    def step(self, action):
+        *told, info = self.env.step(action)
+        return *told, {key: value for key, value in info.items() if key != self.key}
+
+
 class Repeated(gym.Wrapper):
     """Does everything three times."""
 

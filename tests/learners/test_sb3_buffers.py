@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.sb3_worlds import Clock, Slope, algorithm, check, climber, elsewhere, far
+from learners.sb3_worlds import Clock, Slope, algorithm, check, climber, collect, elsewhere, far
 
 import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding
-from cranium.errors import CraniumError, InvalidArgumentError, UnknownNameError, WorldError
+from cranium.errors import (
+    CraniumError,
+    InvalidArgumentError,
+    SpaceError,
+    UnknownNameError,
+    WorldError,
+)
 from cranium.worlds import LetterEnv, LetterSpec
 
 pytestmark = pytest.mark.sb3
 sb3 = pytest.importorskip("stable_baselines3")
 
 import torch  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: E402
 
 from cranium.learners.sb3 import (  # noqa: E402
     CounterfactualDictReplayBuffer,
@@ -188,3 +195,81 @@ def test_a_loaded_buffer_must_fit(tmp_path, machine):
     same.learn(20, reset_num_timesteps=False)  # goes on in the middle of an episode
     assert same.replay_buffer.size() == 40
     assert same.replay_buffer.imagination.imagined == 0.25
+
+
+class Scaled(gym.ObservationWrapper):
+    """Shows the ground in another scale."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        shown = {**env.observation_space.spaces, "ground": gym.spaces.Box(-1, 1, (2,), np.float32)}
+        self.observation_space = gym.spaces.Dict(shown)
+
+    def observation(self, observation):
+        return {**observation, "ground": (observation["ground"] / 1e6).astype(np.float32)}
+
+
+def test_what_a_wrapper_shows_of_the_ground_is_shown_of_the_last_observation_too(machine):
+    env = Scaled(cranium.product(Clock(), machine, counter_limit=4))
+    buffer = algorithm(*counterfactual(env)).learn(100).replay_buffer
+    assert buffer.dones.sum() > 5
+    assert buffer.next_observations["ground"].max() <= 1e-3
+    vector = DummyVecEnv([lambda: Scaled(cranium.product(Clock(), machine, counter_limit=4))])
+    env, replay = counterfactual(VecNormalize(vector, norm_obs_keys=["ground"]))
+    with pytest.raises(WorldError, match="clips and rounds the last observation"):
+        algorithm(env, replay, learning_starts=40).learn(100)
+
+
+def test_a_run_goes_on_when_the_set_of_configurations_is_full(machine, monkeypatch):
+    monkeypatch.setattr("cranium.learners.sb3.closure.MOST", 8)
+    clocks = [Clock(events=frozenset("A"), ends=0.0)]
+    buffer = collect(clocks, machine, kind="seen", counter_limit=50)
+    members = buffer.imagination.members
+    assert len(members) <= 8
+    assert len(buffer.imagination.space) > 30
+    check(buffer, clocks, machine)
+    with pytest.raises(SpaceError, match="more than 8 configurations are reachable") as caught:
+        collect(clocks, machine, kind="reachable", counter_limit=50)
+    assert "configurations='seen'" in caught.value.fix
+
+
+def test_plain_replay_works_out_nothing_but_what_happens(machine):
+    clocks = [Clock(ends=0.0)]
+    buffer = collect(clocks, machine, imagined=0, kind="seen", counter_limit=50)
+    assert not len(buffer.imagination.members)
+    tables = buffer.imagination.space.tables
+    assert (tables.next_configuration >= 0).sum() < 2 * buffer.size() + 10
+    check(buffer, clocks, machine)
+
+
+@dataclasses.dataclass
+class Price:
+    """A function that cannot be hashed."""
+
+    amount: float
+
+    def __call__(self, state, action, then):
+        return self.amount
+
+
+def test_objects_that_cannot_be_hashed_are_reward_functions_too():
+    task = cranium.loads(
+        "{propositions: [A], initial: u, transitions: ["
+        "{from: u, when: A, reward: price}, {from: u, when: '!A', reward: other}]}",
+        rewards={"price": Price(5.0), "other": Price(7.0)},
+    )
+    clocks = [Clock()]
+    check(collect(clocks, task), clocks, task)
+    env = cranium.product(Clock(), task, horizon=9)
+    assert cranium.train(env, "cql", steps=50, discretise=lambda _: 0).evaluation.returns.max() > 0
+
+
+def test_a_product_inside_a_product_keeps_its_ground_reward_to_itself(machine):
+    clock, told = Clock(), {"add_ground_reward": True, "encoding": BoxEncoding("raw")}
+    inner = cranium.product(clock, machine, **told)
+    task = cranium.compile_language("B A")
+    outer = cranium.product(inner, task, lambda s, a, t: clock.events & {"A", "B"})
+    assert "ground_reward" in (inner.reset(), inner.step(0)[-1])[1]
+    outer.reset()
+    assert "ground_reward" not in outer.step(0)[-1]
+    algorithm(*counterfactual(outer)).learn(60)

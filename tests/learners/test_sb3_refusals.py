@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 from learners.sb3_worlds import (
     Clock,
+    Discreet,
     Ending,
+    Hiding,
     Longer,
+    Paying,
     Repeated,
     Rescaled,
     Slope,
+    Softening,
     algorithm,
     check,
     climber,
@@ -106,9 +110,11 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
     inner = counterfactual(Clock(events=frozenset("A"), ends=0), machine, counter_limit=3)[0]
     wrapped = {
         "ended by something outside": Ending(inner),
-        "paid 3, but by the machine it pays 0": gym.wrappers.TransformReward(
-            inner, lambda r: r + 3
-        ),
+        "TransformReward around the product": gym.wrappers.TransformReward(inner, abs),
+        "paid 3, but by the machine it pays 0": Paying(inner, 3),
+        r"paid -2\.\d+e-06, but by the machine it pays 0": Paying(inner, -2.5e-6),
+        "tell its 'machine_state'": Discreet(inner, "machine_state"),
+        "tell its 'counters'": Discreet(inner, "counters"),
         "do not show the machine as the product told it": Rescaled(inner),
         r"the shape \(99,\)": Longer(inner),
     }
@@ -127,6 +133,29 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
         counterfactual(product)
         assert isinstance(product.env, Witness)
         assert not isinstance(product.env.env, Witness)  # one is enough
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        lambda task: cranium.product(Clock(ends=0.3), task, encoding=BoxEncoding()),
+        lambda task: cranium.product(Clock(ends=0), task, encoding=BoxEncoding(), horizon=5),
+        lambda task: cranium.product(
+            Clock(events=frozenset("B"), ends=0), cranium.compile_language("B B"),
+            encoding=BoxEncoding(),
+        ),
+    ],
+    ids=["the ground ends", "the horizon", "the machine ends"],
+)  # fmt: skip
+def test_wrappers_that_hide_how_episodes_end_are_found_out(machine, world):
+    with pytest.raises(WorldError, match="something outside it hid that"):
+        algorithm(*counterfactual(Hiding(world(machine)))).learn(60)
+
+
+def test_an_end_is_not_to_be_called_cut_off(machine):
+    env = cranium.product(Clock(ends=0.3), machine, encoding=BoxEncoding())
+    with pytest.raises(WorldError, match="says that it was only cut off"):
+        algorithm(*counterfactual(Softening(env))).learn(60)
 
 
 def test_without_stable_baselines_one_line_says_what_to_install():

@@ -21,6 +21,7 @@ MAX_NUMBER = 2**62
 MAX_SCALED = 1 << 24
 """How many values a number may have that is shown as a fraction, in single precision."""
 MAX_JOINT = 1 << 12
+MAX_FEATURES = 1 << 24
 """How many features observations may have that are shown jointly: a replay keeps them all."""
 
 
@@ -129,6 +130,12 @@ class _OneHot(View):
     """As Gymnasium flattens them: whole numbers one-hot, part by part; vectors as they are."""
 
     def __init__(self, space: spaces.Space[Any]) -> None:
+        if space.is_np_flattenable and spaces.flatdim(space) > MAX_FEATURES:
+            raise SpaceError(
+                f"observations in {space} have {spaces.flatdim(space):,} features one-hot: "
+                f"{MAX_FEATURES:,} are allowed",
+                fix='give its numbers the bounds that they really have, or use cells="scaled"',
+            )
         flat = spaces.flatten_space(space)
         if not isinstance(flat, spaces.Box):
             raise WorldError(

@@ -128,6 +128,19 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         """
         return self._node.configuration
 
+    @property
+    def ground(self) -> Any:
+        """What the environment itself showed last, as exactly as it did; not to be written into.
+
+        Example:
+            >>> import cranium
+            >>> env = cranium.find_product(gym.make("cranium/Letter-anbcdn-v0"))
+            >>> observation, _ = env.reset(seed=0, options={"times": {"A": 3}})
+            >>> env.ground
+            array([4, 4, 3])
+        """
+        return self._observation
+
     # The environment
 
     def reset(
@@ -179,6 +192,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
             after, self._observation = kept(after), kept(after)
+        else:
+            self._observation = after
         info = {**info, **told} if info else told.copy()
         if ended or terminated or truncated or left == 1:
             if left == 1:
@@ -204,6 +219,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         if self.add_ground_reward:
             reward += float(own)
             info = {**info, "ground_reward": float(own)}
+        elif "ground_reward" in info:  # of a product inside this one, say
+            info = {key: told for key, told in info.items() if key != "ground_reward"}
         return reward, info
 
     def _node_of(self, configuration: Configuration) -> _Node:

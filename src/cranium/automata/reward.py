@@ -63,6 +63,11 @@ class RewardFunction:
     def __str__(self) -> str:
         return self.name
 
+    def __hash__(self) -> int:
+        # An object that can be called, but not hashed, is as good a function as any.
+        function = self.function
+        return hash((self.name, function if isinstance(function, Hashable) else type(function)))
+
 
 Reward = float | RewardFunction
 """A constant, or a function of (s, a, s′)."""

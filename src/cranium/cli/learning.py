@@ -90,8 +90,9 @@ def train(
 ) -> None:
     """Learn a task in a world, and say how many samples that took.
 
-    The greedy policy is evaluated without exploration, exactly, in every instance of the task, and
-    compared with the optimum. Ctrl-C ends it and keeps what was learned.
+    The greedy policy is evaluated without exploration: in a finite world exactly, in every instance
+    of the task, and compared with the optimum; in others in ten episodes.
+    Ctrl-C ends it and keeps what was learned.
     For example: cranium train Letter anbcdn --learner planner --learner cql --curve curves.png,
     or: cranium train Office --language "mail person never decoration" --save agent.npz
     With networks (extra deep): cranium train Letter anbcdn --learner cdqn --seeds 10
@@ -109,6 +110,8 @@ def train(
         env = make_env(world, automaton, given)
         more = {**_settings(settings), **({"shaping": True} if shaping else {})}
         each = product(chosen, range(seed, seed + check_count("--seeds", seeds)))
+        for learner in chosen:  # before the first is trained, not after
+            choose_config(learner, None, more)
         told = (steps, until_solved, every, more)
         results = _train_all(env, list(each), told, several=seeds > 1, quiet=as_json)
         last = results[-1][0]

@@ -44,7 +44,7 @@ def choose_config(
         cranium.errors.UnknownNameError: no such setting of planner: 'epsilon'
           fix: known: discount, generalise, patience, trials, tolerance, highest_reward
     """
-    if learner not in LEARNERS:
+    if not isinstance(learner, str) or learner not in LEARNERS:
         raise UnknownNameError.of("learner", learner, LEARNERS)
     default = LEARNERS[learner]
     if config is not None and type(config) is not type(default):

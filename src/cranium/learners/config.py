@@ -28,6 +28,9 @@ Shaping = bool | Literal["published"]
 Unit = Literal["samples", "episodes"]
 
 
+MOST_OVER = 10**15
+
+
 @dataclass(frozen=True)
 class Schedule:
     """A number that changes evenly: from ``first`` to ``last``, then it stays.
@@ -56,7 +59,10 @@ class Schedule:
             raise InvalidArgumentError(
                 f"the unit of a schedule is samples or episodes, not {shorten(self.unit)}"
             )
-        check_count(f"the {self.unit} that a schedule takes", self.over)
+        if check_count(f"the {self.unit} that a schedule takes", self.over) > MOST_OVER:
+            raise InvalidArgumentError(
+                f"a schedule takes at most {MOST_OVER:,} {self.unit}, not {shorten(self.over)}"
+            )
 
     def at(self, count: int) -> float:
         """The number after so many samples or ended episodes."""

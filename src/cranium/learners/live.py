@@ -18,6 +18,7 @@ from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
 from cranium.learners.policy import Policy
+from cranium.learners.wrappers import check_wrappers
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import hashable, kept
 from cranium.worlds.tabular import paid_for
@@ -53,7 +54,7 @@ class LiveRun:
                 "a wrapper around the product changes its observations",
                 fix="put it around the environment, inside the product",
             )
-        _check_rewards(env)
+        check_wrappers(env)
         if discretise is None:
             check_finite(product.env.observation_space, "discretise=lambda observation: …")
         self.env = env
@@ -207,14 +208,3 @@ class LiveRun:
             self.first_action,
             discretise=self.discretise,
         )
-
-
-def _check_rewards(env: gym.Env[Any, Any]) -> None:
-    """Refuse what is known to pay something else than the machine, which pays what is imagined."""
-    while isinstance(env, gym.Wrapper) and not isinstance(env, AutomatonAugmentedMDP):
-        if isinstance(env, gym.RewardWrapper):
-            raise WorldError(
-                f"the wrapper {type(env).__name__} around the product changes its rewards",
-                fix="change the machine's rewards",
-            )
-        env = env.env

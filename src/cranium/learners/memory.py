@@ -13,6 +13,7 @@ from cranium.compiled.tables import OVERFLOW, GrowingSpace, copy_into, reachable
 from cranium.errors import SpaceError
 from cranium.learners import kernels
 from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, Visits
+from cranium.learners.room import check_memory
 from cranium.learners.shaping import machine_values
 
 __all__ = ["Memory", "open_space"]
@@ -89,6 +90,12 @@ class Memory:
         sizes = (observations, configurations, self.num_actions, labels, extras, RANDOMS, counted)
         self.position[kernels.SIZES : kernels.SIZES + len(sizes)] = sizes
         values = observations * configurations * self.num_actions
+        check_memory(
+            f"{observations:,} observations × {configurations:,} configurations × "
+            f"{self.num_actions:,} actions",
+            8 * values,
+            fix="lower the counter limit, or tell fewer observations apart",
+        )
         table = labels * configurations
         self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
         more = 2 * configurations + extras + RANDOMS + kernels.RATES + kernels.SETTINGS

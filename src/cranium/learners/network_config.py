@@ -88,9 +88,9 @@ class NetworkConfig(LearnerConfig):
         object.__setattr__(self, "hidden", tuple(self.hidden))
         for units in self.hidden:
             check_between("the units of a hidden layer", units)
-        if not 0 < check_number("learning_rate", self.learning_rate) <= 1:
-            raise InvalidArgumentError(
-                f"learning_rate is above 0 and up to 1, not {self.learning_rate}"
+        if not 1e-30 <= check_number("learning_rate", self.learning_rate) <= 1:
+            raise InvalidArgumentError(  # less is nothing, in single precision
+                f"learning_rate is from 1e-30 to 1, not {self.learning_rate}"
             )
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
@@ -127,6 +127,9 @@ class DeepConfig(NetworkConfig):
         double: Whether the next action is chosen by the network that learns (double DQN).
         heads: Whether one pass gives the values of all configurations, each with a head of its
             own; else the configuration is an input.
+        huber: Up to which error an update grows with it (the Huber loss). In a world of chance,
+            where returns differ by much more than that, values come nearer to the median than to
+            the mean: then choose it greater than what a task pays, or pay in smaller units.
 
     Example:
         >>> DeepConfig(heads=True).discount
@@ -139,10 +142,13 @@ class DeepConfig(NetworkConfig):
     exploration: float | Schedule = EXPLORATION
     double: bool = False
     heads: bool = False
+    huber: float = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_between("target_every", self.target_every)
+        if not 1e-6 <= check_number("huber", self.huber) <= 1e6:
+            raise InvalidArgumentError(f"huber is from 1e-6 to 1e6, not {self.huber}")
         check_rate("exploration", self.exploration)
         for name in ("double", "heads"):
             check_switch(name, getattr(self, name))

@@ -39,8 +39,9 @@ def machine_values(
     """V(x): value iteration on the machine, where the best label is always read.
 
     Terminal configurations have the value 0, as they must for the policy to stay optimal. Counters
-    are followed up to a limit (the one that is given, or 300, 17, 6 for one, two, three
-    counters, if that is less); a configuration beyond it has the value of the one at the limit.
+    are followed up to a limit (the one that is given, or 300, 17, 6 for one, two, three counters,
+    if that is less, but no less than the machine begins with); a configuration beyond it has the
+    value of the one at the limit.
 
     Args:
         automaton: The machine.
@@ -58,6 +59,7 @@ def machine_values(
     """
     limit = int(MOST ** (1 / max(automaton.num_counters, 1)) + 1e-9)
     limit = limit if counter_limit is None else min(limit, counter_limit)
+    limit = max(limit, *automaton.start.counters, 0)
     value, best = _all_values(automaton, limit, discount, bonus, tolerance)
 
     def look(configuration: Configuration) -> float:

@@ -214,6 +214,8 @@ def _prepare(
     every = max(steps // 100, 1)
     if evaluate_every is not None:
         every = check_count("evaluate_every", evaluate_every)
+    if counter_limit is not None:
+        check_count("the counter limit", counter_limit, least=0)
     check_instances(instances)
     _check_until(until, log)
     if path not in ("auto", "compiled", "python"):

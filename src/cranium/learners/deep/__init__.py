@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cranium.errors import MissingExtraError
+from cranium.errors import InvalidArgumentError, MissingExtraError, shorten
 
 __all__ = ["require_jax"]
 
@@ -32,6 +32,14 @@ def require_jax(learner: str) -> None:
         )
     import jax
 
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError) as problem:
+        raise InvalidArgumentError(
+            f"JAX cannot use {shorten(os.environ.get('JAX_PLATFORMS', 'its device'))}: "
+            f"{str(problem).splitlines()[0] if str(problem) else 'it is not there'}",
+            fix="unset JAX_PLATFORMS, or set it to cpu",
+        ) from None
     settings: Any = jax.config
     if settings.jax_compilation_cache_dir is None:
         home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

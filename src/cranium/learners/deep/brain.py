@@ -34,7 +34,7 @@ FEW, SEVERAL = 16, 8
 def check_actions(learner: str, config: NetworkConfig, actions: gym.Space[Any]) -> None:
     """Refuse actions that a method cannot choose among."""
     discrete = isinstance(actions, spaces.Discrete)
-    vector = isinstance(actions, spaces.Box) and actions.is_bounded() and len(actions.shape) == 1
+    vector = isinstance(actions, spaces.Box) and _is_bounded(actions) and len(actions.shape) == 1
     vector = vector and np.issubdtype(actions.dtype, np.floating)
     if isinstance(config, ActorConfig) and not vector:
         raise InvalidArgumentError(
@@ -46,6 +46,12 @@ def check_actions(learner: str, config: NetworkConfig, actions: gym.Space[Any]) 
             f"{learner} needs discrete actions, not {actions}",
             fix="use ctd3 or td3" if vector else "put a wrapper around the environment",
         )
+
+
+def _is_bounded(actions: spaces.Box) -> bool:
+    """Whether there is a middle, and a way to it: not if the bounds are those of all numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(actions.high - actions.low).all())
 
 
 class DeepBrain:
@@ -150,7 +156,8 @@ def _method(config: NetworkConfig, actions: Any, alive: int | None) -> Any:
     if isinstance(config, ActorConfig):
         return TD3(int(actions.shape[0]), *shared, config.delay)
     if isinstance(config, DeepConfig):
-        return DQN(int(actions.n), *shared, config.heads, config.double, table=False)
+        how = (config.heads, config.double, float(config.huber))
+        return DQN(int(actions.n), *shared, *how, table=False)
     raise NotImplementedError(type(config))
 
 

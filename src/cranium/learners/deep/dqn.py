@@ -48,6 +48,7 @@ class DQN(NamedTuple):
     train_every: int
     heads: bool
     double: bool
+    huber: float
     table: bool  # whether the target network is kept as its values of all that can be seen
 
     @property
@@ -64,6 +65,11 @@ class DQN(NamedTuple):
     def waits(self) -> bool:
         """Whether it takes many samples before it learns: then updates are left out, not undone."""
         return False
+
+    def width(self, machine: JaxMachine) -> int:
+        """About how many numbers it takes to value an observation in a configuration."""
+        x, features = machine.features.shape
+        return features + sum(self.hidden) + self.actions * (2 * x if self.heads else 1)
 
     def no_action(self) -> Array:
         """An action like any other, for the size of the replay."""
@@ -141,7 +147,7 @@ class DQN(NamedTuple):
         def loss(network: Network) -> Array:
             q = self.values(network, machine, batch.before, batch.x)
             taken = (q * chosen).sum(-1)
-            return (found.weight * huber(taken - goal)).sum() / total
+            return (found.weight * huber(taken - goal, self.huber)).sum() / total
 
         value, gradient = jax.value_and_grad(loss)(learned.network)
         active = samples >= rates.warmup

@@ -5,8 +5,6 @@ Slower than the loop in which the world steps, too, but it needs nothing of the 
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.compiled.tables import OVERFLOW
-from cranium.errors import SpaceError, WorldError
+from cranium.errors import WorldError
 from cranium.interrupt import held
 from cranium.learners import kernels
 from cranium.learners.config import rate_at
@@ -31,6 +29,8 @@ from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
 from cranium.learners.network_config import ActorConfig, DeepConfig
+from cranium.learners.room import check_memory
+from cranium.learners.wrappers import check_wrappers
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["LiveDeepRun"]
@@ -66,7 +66,9 @@ class LiveDeepRun:
         self.flat = np.zeros(width, np.float32)
 
     def _room(self, capacity: int, width: int) -> Replay:
-        _check_room(capacity, width)
+        size = 2 * capacity * width * np.dtype(np.float32).itemsize
+        what = f"{capacity:,} experiences with {width:,} features each"
+        check_memory(what, size, fix="keep fewer (replay=…), or show less of the world")
         action = self.brain.method.no_action()
         extras = 1 + len(self.brain.memory.space.reward_functions)
         return Replay(
@@ -98,7 +100,7 @@ class LiveDeepRun:
             self.known[self.brain.memory.mind.counters[space.start]] = True
         x = int(position[kernels.CONFIGURATION])
         action = self._act(x)
-        before, flat = self.ground, self.flat
+        before, flat = self.product.ground, self.flat
         called = self._called(action)
         observation, reward, terminated, truncated, info = self.env.step(called)
         self._see(observation)
@@ -128,7 +130,7 @@ class LiveDeepRun:
         then: int,
         reward: float,
         terminated: bool,
-        extra: NDArray[np.float32],
+        extra: NDArray[np.float64],
         info: dict[str, Any],
     ) -> None:
         """What is imagined follows the machine: so must what is real."""
@@ -138,10 +140,10 @@ class LiveDeepRun:
         due = float(tables.reward[row, x]) + extra[0] + (extra[1 + which] if which >= 0 else 0.0)
         if (info["machine_state"], info["counters"]) != (found.state, counters):
             told = "takes several of its steps at once, or others than it is told to"
-        elif abs(due - reward) > 1e-5 * max(1.0, abs(due)):
+        elif abs(due - reward) > 1e-6 * max(1e-3, abs(due)):
             told = f"changes the reward: {reward:g} was paid, {due:g} by the machine"
-        elif terminated and not (tables.terminal[then] or info["ground_terminated"]):
-            told = "ends episodes"
+        elif terminated != bool(tables.terminal[then] or info["ground_terminated"]):
+            told = "ends episodes" if terminated else "hides the end of an episode"
         else:
             return
         raise WorldError(
@@ -198,15 +200,15 @@ class LiveDeepRun:
         known[: len(self.known)] = self.known
         self.known = known
 
-    def _extra(self, before: Any, called: Any, info: dict[str, Any]) -> NDArray[np.float32]:
+    def _extra(self, before: Any, called: Any, info: dict[str, Any]) -> NDArray[np.float64]:
         functions = self.brain.memory.space.reward_functions
         if len(functions) >= self.replay.extra.shape[1]:
             self._widen(1 + len(functions))
-        extra = np.zeros(self.replay.extra.shape[1], np.float32)
+        extra = np.zeros(self.replay.extra.shape[1])
         if self.product.add_ground_reward:
             extra[0] = info["ground_reward"]
         for number, function in enumerate(functions):
-            extra[1 + number] = paid_for(function, before, called, self.ground)
+            extra[1 + number] = paid_for(function, before, called, self.product.ground)
         return extra
 
     def _widen(self, width: int) -> None:
@@ -265,24 +267,11 @@ class LiveDeepRun:
 
 
 def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, brain: DeepBrain) -> None:
+    check_wrappers(env)
     if env.observation_space != product.observation_space or env.action_space != brain.actions:
         raise WorldError(
             "a wrapper around the product changes its observations or actions",
             fix="put it around the environment, inside the product",
-        )
-
-
-def _check_room(capacity: int, width: int) -> None:
-    """Refuse a replay that no memory holds: the machine would be busy with that, not with us."""
-    size = 2 * capacity * width * np.dtype(np.float32).itemsize
-    memory = size
-    with suppress(AttributeError, ValueError, OSError):  # not every system tells
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if size > memory:
-        raise SpaceError(
-            f"{capacity:,} experiences with {width:,} features each take "
-            f"{size / 2**30:,.0f} GB, more than this machine has",
-            fix="keep fewer (replay=…), or show less of the world",
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jax.scipy.special import ndtri
 
 from cranium.learners.deep.network import Network
+from cranium.learners.room import check_memory
 
 __all__ = ["Adam", "adam", "huber", "new_adam", "new_network", "normal"]
 
@@ -24,8 +25,12 @@ def new_network(
 
     With NumPy: what JAX would draw once takes it a second to compile.
     """
+    sizes = list(pairwise((ground + machine, *hidden, out)))
+    count = sum(inputs * outputs for inputs, outputs in sizes)
+    # Each weight has a target and two running means.
+    check_memory(f"{count:,} weights", 16 * count, fix="use smaller layers (hidden=…)")
     drawn = []
-    for inputs, outputs in pairwise((ground + machine, *hidden, out)):
+    for inputs, outputs in sizes:
         bound = 1.0 / max(inputs, 1) ** 0.5
         weights, bias = (
             rng.uniform(-bound, bound, shape).astype(np.float32)
@@ -71,10 +76,10 @@ def adam(
     return weights, Adam(mean, square, count)
 
 
-def huber(error: Array) -> Array:
-    """Half the square near zero, the distance elsewhere: what an outlier pulls is bounded."""
+def huber(error: Array, most: float = 1.0) -> Array:
+    """Half the square up to some error, then straight on: what an outlier pulls is bounded."""
     size = jnp.abs(error)
-    return jnp.where(size < 1.0, 0.5 * error * error, size - 0.5)
+    return jnp.where(size < most, 0.5 * error * error, most * (size - 0.5 * most))
 
 
 def normal(u: Array) -> Array:

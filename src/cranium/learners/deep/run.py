@@ -21,6 +21,9 @@ from cranium.learners.tabular import TabularRun
 
 __all__ = ["FiniteDeepRun", "FusedRun"]
 
+AT_ONCE = 1 << 26
+"""How many numbers an evaluation holds in memory at once, or about that many."""
+
 CHUNK = 1_000
 """How many samples are taken at most before Ctrl-C is heard and progress is shown."""
 
@@ -111,10 +114,15 @@ class FiniteDeepRun(FusedRun):
 
     def evaluate(self, *, optimum: bool = False) -> Evaluation:
         """Follow the greedy policy exactly."""
-        told = (self.machine, self.arrays.features, self.rows, self.columns)
-        with held():
-            best = np.asarray(_greedy(self.life.learned, *told, method=self.brain.method), np.int64)
-        found: Evaluation = self.examiner.examine_actions(best, optimum=optimum)
+        features, method = self.arrays.features, self.brain.method
+        most = max(1, AT_ONCE // (features.shape[1] + method.width(self.machine)))
+        parts = []
+        for first in range(0, len(self.rows), most):
+            told = (part[first : first + most] for part in (self.rows, self.columns))
+            with held():
+                best = _greedy(self.life.learned, self.machine, features, *told, method=method)
+                parts.append(np.asarray(best, np.int64))
+        found: Evaluation = self.examiner.examine_actions(np.concatenate(parts), optimum=optimum)
         return found
 
 

@@ -9,20 +9,14 @@ from gymnasium import spaces
 
 from cranium.aamdp.encoding import BoxEncoding, DictEncoding
 from cranium.errors import WorldError
-from cranium.learners.sb3.replay import (
-    MACHINE,
-    CounterfactualReplay,
-    check_ground,
-    flat,
-    sb3_buffers,
-    sb3_types,
-)
+from cranium.learners.sb3.checks import MACHINE, OUTSIDE, check_ground
+from cranium.learners.sb3.replay import CounterfactualReplay, flat, sb3_buffers, sb3_types
 
 __all__ = ["CounterfactualDictReplayBuffer", "CounterfactualReplayBuffer"]
 
 _Plain: Any = object if sb3_buffers is None else sb3_buffers.ReplayBuffer
 _PlainDict: Any = object if sb3_buffers is None else sb3_buffers.DictReplayBuffer
-INSIDE = "put wrappers that change observations inside: cranium.product(wrapped, …)"
+INSIDE = OUTSIDE.format("change observations")
 
 
 class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[misc]
@@ -94,6 +88,9 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
     def _one(self, obs: Any, i: int) -> Any:
         return obs[i]
 
+    def _shows(self, obs: Any, i: int, observation: Any) -> bool:
+        return bool((obs[i] == observation).all())
+
     def _write(self, obs: Any, i: int, observation: Any) -> None:
         obs[i] = observation
 
@@ -162,6 +159,9 @@ class CounterfactualDictReplayBuffer(CounterfactualReplay, _PlainDict):  # type:
         return {key: part[i] for key, part in obs.items()} | {
             "machine_state": np.ravel(obs["machine_state"][i])[0]
         }
+
+    def _shows(self, obs: Any, i: int, observation: Any) -> bool:
+        return bool(np.all(np.ravel(obs["ground"][i]) == np.ravel(observation["ground"])))
 
     def _write(self, obs: Any, i: int, observation: Any) -> None:
         for key, part in observation.items():

@@ -15,12 +15,21 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import Encoding
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, AutomatonTables, GrowingSpace
-from cranium.errors import RunError
+from cranium.compiled.tables import (
+    MAX_CONFIGURATIONS,
+    OVERFLOW,
+    AutomatonTables,
+    GrowingSpace,
+)
+from cranium.errors import RunError, SpaceError
 
 __all__ = ["Closure", "Ints"]
 
 MEMO_LIMIT = 1 << 16
+MOST = MAX_CONFIGURATIONS
+"""With so many configurations no more are admitted to the set."""
+LAG = 1 / 64
+"""By how much a set may grow before it is sorted anew."""
 Ints = NDArray[np.int64]
 
 
@@ -48,8 +57,11 @@ class Closure:
 
     Args:
         encoding: Of the product: it knows the machine and the limit of its counters.
-        kind: ``"seen"``, those with counter values that occurred, or ``"reachable"``, all that the
-            labels met so far can lead to.
+        kind: ``"seen"``, those with counter values that occurred, ``"reachable"``, all that the
+            labels met so far can lead to, or ``"none"``.
+
+    What really happens has its place however much that is; what is seen is a member of the set
+    unless there are 300,000 configurations already.
 
     Example:
         >>> import cranium
@@ -66,11 +78,13 @@ class Closure:
     weights: NDArray[np.float64]  # [R, F] how often each function is in a reward of the tables
     constants: NDArray[np.float64]  # [R] and what is added to them
 
-    def __init__(self, encoding: Encoding, kind: Literal["seen", "reachable"]) -> None:
+    def __init__(self, encoding: Encoding, kind: Literal["seen", "reachable", "none"]) -> None:
         self.encoding = encoding
         self.kind = kind
         self.automaton = machine = encoding.automaton
-        self.space = GrowingSpace(machine, [()], counter_limit=encoding.counter_limit)
+        self.space = GrowingSpace(
+            machine, [()], counter_limit=encoding.counter_limit, max_configurations=2**31 - 1
+        )
         paid = (t.reward for t in machine.transitions)
         self.functions = tuple(dict.fromkeys(r for r in paid if isinstance(r, RewardFunction)))
         self.sums: list[tuple[float, list[float]]] = []  # what each reward of the space is made of
@@ -88,6 +102,7 @@ class Closure:
         self.impossible: int | None = None  # the overflow, if no episode can get there
         self._waiting: dict[tuple[int, ...], list[int]] = {}  # those with counters never seen
         self.stale = True
+        self._sorted: Ints = np.zeros(0, np.int64)
         self._settle()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -166,6 +181,13 @@ class Closure:
             self._step(row, number)
 
     def _admit(self, number: int) -> None:
+        if len(self.space) >= MOST:
+            if self.kind == "reachable":
+                raise SpaceError(
+                    f"more than {MOST:,} configurations are reachable",
+                    fix="use configurations='seen', or give the product a counter_limit",
+                )
+            return
         self._members.append(number)
         for row in self.asked:
             self._try(row, number)
@@ -184,6 +206,8 @@ class Closure:
             if configuration == OVERFLOW and not self.encoding.can_overflow:
                 self.impossible = number
             if configuration == OVERFLOW or self.automaton.is_terminal(configuration):
+                continue
+            if self.kind == "none":
                 continue
             if self.kind == "seen" and configuration.counters not in self._seen:
                 self._waiting.setdefault(configuration.counters, []).append(number)
@@ -208,12 +232,16 @@ class Closure:
         self.looks = [column.rows for column in self._parts]
         self.constants = np.array([constant for constant, _ in self.sums])
         self.weights = np.array([weights for _, weights in self.sums])
+        if len(self._members.rows) > (1 + LAG) * len(self._sorted):
+            self._sort()
+        self.stale = False
+
+    def _sort(self) -> None:
         look = self._look.rows[self._members.rows]
         order = np.argsort(look, kind="stable")
         self._sorted = self._members.rows[order]
         self._first = np.flatnonzero(np.diff(look[order], prepend=-1))
         self._alike = np.diff(self._first, append=len(order))
-        self.stale = False
 
     def choose(self, count: int) -> Ints:
         """Members of the set, drawn: every look equally often, and so is all that looks like it."""

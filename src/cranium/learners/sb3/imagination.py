@@ -15,26 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import Encoding
+from cranium.automata.reward import total
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, reachable
-from cranium.errors import (
-    CraniumError,
-    InvalidArgumentError,
-    RunError,
-    SpaceError,
-    WorldError,
-    shorten,
-)
-from cranium.learners.config import IMAGINED
+from cranium.compiled.tables import OVERFLOW
+from cranium.errors import CraniumError, RunError, WorldError
+from cranium.learners.sb3.checks import OUTSIDE, check_end, check_reward, check_set, check_share
 from cranium.learners.sb3.closure import Closure, Ints
 from cranium.learners.sb3.witness import fingerprint
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["Imagination", "Imagined"]
 
-TOLERANCE = 1e-4
-"""How far, at most, a reward in single precision may be from the machine's."""
-OUTSIDE = "put wrappers that {} inside: cranium.product(wrapped, …)"
+TOLD = ("label", "ground_terminated", "machine_state", "counters")
+"""What every step of a product tells."""
 
 
 class Imagined(NamedTuple):
@@ -92,11 +85,11 @@ class Imagination:
         configurations: Literal["seen", "reachable"] | None = None,
     ) -> None:
         self.encoding = encoding
-        self.imagined = _check_share(imagined)
-        self.configurations = _check_set(configurations, encoding)
+        self.imagined = check_share(imagined)
+        self.configurations = check_set(configurations, encoding)
         self.automaton = encoding.automaton
         self.fingerprint = fingerprint(encoding)
-        self.closure = Closure(encoding, self.configurations)
+        self.closure = Closure(encoding, self.configurations if self.imagined else "none")
         self.space = self.closure.space
         self._moves: dict[tuple[int, int], _Move] = {}
         # Of each environment: where it is, and after how many steps of its episode.
@@ -149,13 +142,8 @@ class Imagination:
             self.ended[here] = ended
             self.reached[i] = move.target
             self._counts[i] = 0 if over else info.get("witnessed")
-            _check_reward(float(rewards[i]), self._pay(here, row, move, info))
-            if over and not (move.ends or ended or info.get("TimeLimit.truncated")):
-                raise WorldError(
-                    "an episode was ended by something outside the product: whether it would have "
-                    "ended from other configurations cannot be known",
-                    fix=OUTSIDE.format("end episodes"),
-                )
+            check_reward(float(rewards[i]), self._pay(here, row, move, info))
+            check_end(info, ended=move.ends or ended, over=over)
 
     def _read(self, info: dict[str, Any]) -> tuple[frozenset[str], bool]:
         """The label, and whether the environment ended."""
@@ -166,13 +154,14 @@ class Imagination:
                 fix="load a buffer that was saved with the same task, encoding and counter limit, "
                 "or begin with a new one",
             )
-        try:
-            return info["label"], info["ground_terminated"]
-        except KeyError as key:
-            raise WorldError(
-                f"the environment does not tell its {key}: it is no product",
-                fix="make one: cranium.product(env, automaton)",
-            ) from None
+        for key in TOLD:
+            if key not in info:
+                raise WorldError(
+                    f"the environment does not tell its {key!r}: it is no product, or a wrapper "
+                    "around it keeps that back",
+                    fix="make one: cranium.product(env, automaton)",
+                )
+        return info["label"], info["ground_terminated"]
 
     def _find(
         self,
@@ -245,9 +234,9 @@ class Imagination:
         """Keep what the ground and the functions pay, and return what is really due."""
         paid = self.paid[slot]
         paid[0] = info.get("ground_reward", 0.0)
-        due = move.reward + float(paid[0])
+        due = [move.reward]
         if len(paid) == 1:
-            return due
+            return move.reward + float(paid[0])
         if "transition" not in info:
             raise WorldError(
                 "the reward functions of this task need (s, a, s′), which nobody tells",
@@ -258,11 +247,11 @@ class Imagination:
             function = self.closure.functions[number]
             if move.weights and move.weights[number]:
                 paid[1 + number] = paid_for(function, *info["transition"])
-                due += move.weights[number] * float(paid[1 + number])
+                due.append(move.weights[number] * float(paid[1 + number]))
             else:
                 with suppress(Exception):  # it may be meant for other steps: it is not imagined
                     paid[1 + number] = function(*info["transition"])
-        return due
+        return total(due) + float(paid[0])
 
     # Drawing
 
@@ -300,46 +289,3 @@ class Imagination:
             paid = np.where(weights == 0, 0.0, weights * self.paid[slots, 1:]).sum(axis=1)
             reward += np.where(number >= 0, self.closure.constants[number] + paid, 0.0)
         return reward
-
-
-def _check_reward(reward: float, due: float) -> None:
-    """What is imagined must be paid like what is real."""
-    if not abs(due - reward) <= TOLERANCE * max(1.0, abs(due)):
-        raise WorldError(
-            f"a step paid {reward:.9g}, but by the machine it pays {due:.9g}, and what is imagined "
-            "would be paid by the machine: a wrapper changed the reward, or a reward function is "
-            "another one than the environment's, or pays something else when it is asked again",
-            fix="change the machine's rewards, or use VecNormalize(norm_reward=True); let reward "
-            "functions depend on nothing but (s, a, s′)",
-        )
-
-
-def _check_share(imagined: object) -> float:
-    if isinstance(imagined, bool) or not isinstance(imagined, int | float | np.floating):
-        raise InvalidArgumentError(f"imagined is a number from 0 to 1, not {shorten(imagined)}")
-    if not 0 <= imagined <= 1:
-        raise InvalidArgumentError(f"imagined is a number from 0 to 1, not {imagined:g}")
-    return float(imagined)
-
-
-def _check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
-    """The set that was asked for; if none was, what is reachable within a limit that was given.
-
-    Another limit is so high that no episode passes it, and most of what is below never happens.
-    """
-    limit = encoding.counter_limit
-    if chosen is None and limit is not None and encoding.can_overflow:
-        with suppress(SpaceError):
-            reachable(encoding.automaton, limit, max_configurations=IMAGINED)
-            return "reachable"
-    if chosen not in (None, "seen", "reachable"):
-        raise InvalidArgumentError(
-            f"configurations are 'seen' or 'reachable', not {shorten(chosen)}",
-            fix="imagined=0 for plain replay",
-        )
-    if chosen == "reachable" and limit is None:
-        raise InvalidArgumentError(
-            "without a limit for the counters, endlessly many configurations are reachable",
-            fix="give the product a horizon or a counter_limit, or use configurations='seen'",
-        )
-    return "reachable" if chosen == "reachable" else "seen"

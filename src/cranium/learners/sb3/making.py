@@ -18,8 +18,10 @@ from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
     CounterfactualReplayBuffer,
 )
-from cranium.learners.sb3.replay import check_ground, check_normalisation, require_sb3
+from cranium.learners.sb3.checks import check_ground, check_normalisation
+from cranium.learners.sb3.replay import require_sb3
 from cranium.learners.sb3.witness import Witness, bear_witness, fingerprint
+from cranium.learners.wrappers import check_wrappers
 
 __all__ = ["counterfactual"]
 
@@ -121,6 +123,7 @@ def _encoding_of_one(env: Any) -> Encoding:
     if not isinstance(env, gym.Env):
         raise InvalidArgumentError(f"an environment is a gymnasium.Env, not {shorten(env)}")
     found = find_product(env)
+    check_wrappers(env)
     bear_witness(found)
     return found.encoding
 

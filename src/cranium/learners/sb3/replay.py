@@ -8,7 +8,6 @@ import pickle
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import Encoding
@@ -20,12 +19,10 @@ from cranium.errors import (
     WorldError,
     shorten,
 )
+from cranium.learners.sb3.checks import check_normalisation
 from cranium.learners.sb3.imagination import Imagination
 
-__all__ = ["CounterfactualReplay", "check_ground", "check_normalisation", "require_sb3"]
-
-MACHINE = ("machine_state", "counters")
-"""Which parts of a dictionary show the machine."""
+__all__ = ["CounterfactualReplay", "require_sb3"]
 
 # Dynamic, and not an error: this module can be imported, and its names be found, without SB3.
 try:
@@ -124,7 +121,7 @@ class CounterfactualReplay:
         shown = [self._machine_bytes(obs, i) for i in range(self.n_envs)]
         self.imagination.store(self.pos * self.n_envs, shown, decode, reward, done, infos)
         if any(done):
-            next_obs = self._as_it_ended(next_obs, done, infos)
+            next_obs = self._as_it_ended(obs, next_obs, done, infos)
         super().add(obs, next_obs, action, reward, done, infos)  # type: ignore[misc]
 
     def _check_observations(self, obs: Any, count: int) -> None:
@@ -141,19 +138,25 @@ class CounterfactualReplay:
                 fix="load a buffer that was saved with the same environment and encoding",
             )
 
-    def _as_it_ended(self, next_obs: Any, done: Any, infos: list[Any]) -> Any:
+    def _as_it_ended(self, obs: Any, next_obs: Any, done: Any, infos: list[Any]) -> Any:
         """The observations, with the last ones of episodes as the environment itself showed them.
 
         SB3 hands over those that a ``VecNormalize`` made, normalised and back: clipped and rounded.
         """
+        imagination, encoding = self.imagination, self.imagination.encoding
         next_obs = copy.deepcopy(next_obs)
         for i in np.flatnonzero(done).tolist():
             if not self.same_ground or "transition" not in infos[i]:
                 self._ends_told = False
                 continue
-            reached = self.imagination.space.decode(self.imagination.reached[i])
-            ground = infos[i]["transition"][2]
-            self._write(next_obs, i, self.imagination.encoding.encode(ground, reached))
+            before, _, after = infos[i]["transition"]
+            source = imagination.real[self.pos * self.n_envs + i]
+            shown = encoding.encode(before, imagination.space.decode(source))
+            if not self._shows(obs, i, shown):  # something outside the product changes the ground
+                self._ends_told = False
+                continue
+            reached = imagination.space.decode(imagination.reached[i])
+            self._write(next_obs, i, encoding.encode(after, reached))
         return next_obs
 
     def _get_samples(self, batch_inds: NDArray[Any], env: Any = None) -> Any:
@@ -206,6 +209,9 @@ class CounterfactualReplay:
     def _one(self, obs: Any, i: int) -> Any:
         raise NotImplementedError
 
+    def _shows(self, obs: Any, i: int, observation: Any) -> bool:
+        raise NotImplementedError
+
     def _write(self, obs: Any, i: int, observation: Any) -> None:
         raise NotImplementedError
 
@@ -217,40 +223,6 @@ class CounterfactualReplay:
 
     def _samples_class(self) -> Any:
         raise NotImplementedError
-
-
-def check_normalisation(env: Any, *, ends_told: bool) -> None:
-    """Refuse a ``VecNormalize`` that would change how the machine, or an end, is shown."""
-    if not env.norm_obs:
-        return
-    keys = env.norm_obs_keys  # None for vectors
-    touched = [key for key in MACHINE if keys is None or key in keys]
-    if touched:
-        what = "whole vectors" if keys is None else " and ".join(touched)
-        raise InvalidArgumentError(
-            f"VecNormalize would normalise {what}: the machine must be shown as it is",
-            fix='use encoding=DictEncoding() and VecNormalize(env, norm_obs_keys=["ground"]), '
-            "or norm_obs=False",
-        )
-    if not ends_told:
-        raise WorldError(
-            "VecNormalize clips and rounds the last observation of an episode, and what it really "
-            "was nobody tells, or only in another shape",
-            fix="make_vec_env(lambda: counterfactual(make(), automaton, encoding=DictEncoding())"
-            "[0], n_envs=4)",
-        )
-
-
-def check_ground(ground: Any) -> None:
-    """Refuse ground observations that SB3 cannot read as a part of a dictionary."""
-    plain = isinstance(ground, spaces.Box | spaces.MultiBinary)
-    if isinstance(ground, spaces.Discrete | spaces.MultiDiscrete):
-        plain = np.ndim(ground.start) <= 1 and not np.any(ground.start)
-    if not plain:
-        raise InvalidArgumentError(
-            f"Stable-Baselines3 cannot read observations in {ground} as a part of a dictionary",
-            fix="cranium.product(env, automaton, encoding=BoxEncoding()) makes vectors of them",
-        )
 
 
 def flat(stored: NDArray[Any]) -> NDArray[Any]:

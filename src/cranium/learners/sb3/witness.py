@@ -23,6 +23,7 @@ class Witness(gym.Wrapper[Any, Any, Any, Any]):
     - ``transition`` is (s, a, s′): reward functions need it, and it is how an episode really ended.
     - ``witnessed`` is the number of the step in its episode: one that is left out shows that
       something outside the product took several at once.
+    - ``cut_off`` is whether it is the last of its episode, by a limit of time.
     - ``fingerprint`` stands for the task, if :func:`counterfactual` put the witness there.
 
     Before the first reset it tells nothing.
@@ -39,6 +40,7 @@ class Witness(gym.Wrapper[Any, Any, Any, Any]):
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self.fingerprint: str | None = None
+        self.horizon: int | None = None  # of the product around it
         self._before: Any = None
         self._count = -1  # of the steps since the reset; none was seen yet
 
@@ -56,7 +58,8 @@ class Witness(gym.Wrapper[Any, Any, Any, Any]):
             self._count += 1
             told = (self._before, kept(action), kept(after))
             self._before = told[2]
-            info = {**info, "transition": told, "witnessed": self._count}
+            cut_off = truncated or self._count == self.horizon
+            info = {**info, "transition": told, "witnessed": self._count, "cut_off": cut_off}
             if self.fingerprint is not None:
                 info["fingerprint"] = self.fingerprint
         return after, reward, terminated, truncated, info
@@ -71,6 +74,7 @@ def bear_witness(product: AutomatonAugmentedMDP) -> None:
     # One that is further inside does not count: a wrapper around it may take several steps.
     inner = product.env if isinstance(product.env, Witness) else Witness(product.env)
     inner.fingerprint = fingerprint(product.encoding)
+    inner.horizon = product.horizon
     product.env = inner
 
 
