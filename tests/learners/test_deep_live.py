@@ -402,6 +402,16 @@ class Hides(gym.Wrapper):
         return seen, reward, False, truncated, info
 
 
+class Hurries(gym.Wrapper):
+    """Begins the next episode by itself, wherever the machine is."""
+
+    def step(self, action):
+        seen, reward, terminated, truncated, info = self.env.step(action)
+        if truncated:
+            seen, _ = self.env.reset()
+        return seen, reward, terminated, False, info
+
+
 class Generous(gym.Wrapper):
     """Pays a little more."""
 
@@ -417,11 +427,12 @@ class Generous(gym.Wrapper):
         (Generous, "changes the reward"),
         (Ends, "ends episodes"),
         (Hides, "hides the end of an episode"),
+        (Hurries, "begins the next episode by itself"),
     ],
 )
 def test_wrappers_around_the_product_that_change_what_happens_are_refused(around, told):
     cells = cranium.labelling_from_cells({1: "A", 2: "B"})
-    env = cranium.product(Walk(), cranium.compile_language("A B"), cells, horizon=20)
+    env = cranium.product(Walk(), cranium.compile_language("A B"), cells, horizon=4)
     with pytest.raises(WorldError, match=f"something around the product {told}"):
         train(around(env), "cdqn", steps=500, path="python", **SMALL)
 

@@ -144,6 +144,8 @@ class LiveDeepRun:
             told = f"changes the reward: {reward:g} was paid, {due:g} by the machine"
         elif terminated != bool(tables.terminal[then] or info["ground_terminated"]):
             told = "ends episodes" if terminated else "hides the end of an episode"
+        elif found not in (OVERFLOW, self.product.configuration):
+            told = "begins the next episode by itself"
         else:
             return
         raise WorldError(
