@@ -21,8 +21,9 @@ MAX_NUMBER = 2**62
 MAX_SCALED = 1 << 24
 """How many values a number may have that is shown as a fraction, in single precision."""
 MAX_JOINT = 1 << 12
-MAX_FEATURES = 1 << 24
 """How many features observations may have that are shown jointly: a replay keeps them all."""
+MAX_FEATURES = 1 << 24
+"""How many they may have at all."""
 
 
 class Numbers:

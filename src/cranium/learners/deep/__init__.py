@@ -32,6 +32,11 @@ def require_jax(learner: str) -> None:
         )
     import jax
 
+    settings: Any = jax.config
+    if settings.jax_compilation_cache_dir is None:
+        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        settings.update("jax_compilation_cache_dir", str(Path(home) / "cranium" / "jax"))
+        settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     try:
         jax.devices()
     except (RuntimeError, AssertionError) as problem:
@@ -40,8 +45,3 @@ def require_jax(learner: str) -> None:
             f"{str(problem).splitlines()[0] if str(problem) else 'it is not there'}",
             fix="unset JAX_PLATFORMS, or set it to cpu",
         ) from None
-    settings: Any = jax.config
-    if settings.jax_compilation_cache_dir is None:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        settings.update("jax_compilation_cache_dir", str(Path(home) / "cranium" / "jax"))
-        settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)

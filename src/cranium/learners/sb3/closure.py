@@ -205,9 +205,8 @@ class Closure:
             self._look.append(self._numbers.setdefault(look, len(self._numbers)))
             if configuration == OVERFLOW and not self.encoding.can_overflow:
                 self.impossible = number
-            if configuration == OVERFLOW or self.automaton.is_terminal(configuration):
-                continue
-            if self.kind == "none":
+            over = configuration == OVERFLOW or self.automaton.is_terminal(configuration)
+            if over or self.kind == "none":
                 continue
             if self.kind == "seen" and configuration.counters not in self._seen:
                 self._waiting.setdefault(configuration.counters, []).append(number)
