@@ -233,6 +233,41 @@ def test_a_run_goes_on_when_the_set_of_configurations_is_full(machine, monkeypat
     assert "configurations='seen'" in caught.value.fix
 
 
+def test_what_joins_a_large_set_late_is_imagined_soon():
+    task = cranium.loads("""
+        propositions: [A, B]
+        counters: [c]
+        initial: u
+        transitions:
+          - {from: u, when: A & !B, add: {c: 1}}
+          - {from: u, when: B, if: c > 0, to: armed}
+          - {from: armed, when: A, reward: 1}
+    """)
+    clocks = [Clock(events=lambda time: frozenset("B" if time == 150 else "A"), ends=0.0)]
+    buffer = collect(clocks, task, kind="seen", steps=140, counter_limit=400)
+    assert len(buffer.imagination.members) > 128
+    drawn = set()
+    for _ in range(200):
+        drawn.update(buffer.imagination.draw(np.arange(100)).source.tolist())
+    assert set(buffer.imagination.members.tolist()) <= drawn
+
+
+class Careless(Clock):
+    """Shows more digits than it says; and sometimes nothing."""
+
+    def look(self):
+        return np.array([self.name, self.time / 7 if self.time % 11 else np.nan])
+
+
+def test_observations_in_another_precision_than_their_space_are_kept(machine):
+    def made():
+        return counterfactual(Careless(), machine, counter_limit=3, encoding=DictEncoding())[0]
+
+    env, replay = counterfactual(VecNormalize(DummyVecEnv([made]), norm_obs_keys=["ground"]))
+    buffer = algorithm(env, replay, learning_starts=40).learn(100).replay_buffer
+    assert buffer._ends_told
+
+
 def test_plain_replay_works_out_nothing_but_what_happens(machine):
     clocks = [Clock(ends=0.0)]
     buffer = collect(clocks, machine, imagined=0, kind="seen", counter_limit=50)

@@ -89,7 +89,7 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
         return obs[i]
 
     def _shows(self, obs: Any, i: int, observation: Any) -> bool:
-        return bool((obs[i] == observation).all())
+        return np.array_equal(obs[i], observation, equal_nan=True)
 
     def _write(self, obs: Any, i: int, observation: Any) -> None:
         obs[i] = observation
@@ -161,7 +161,9 @@ class CounterfactualDictReplayBuffer(CounterfactualReplay, _PlainDict):  # type:
         }
 
     def _shows(self, obs: Any, i: int, observation: Any) -> bool:
-        return bool(np.all(np.ravel(obs["ground"][i]) == np.ravel(observation["ground"])))
+        ground = np.ravel(obs["ground"][i])  # in the precision of its space
+        shown = np.ravel(observation["ground"]).astype(ground.dtype)
+        return np.array_equal(ground, shown, equal_nan=True)
 
     def _write(self, obs: Any, i: int, observation: Any) -> None:
         for key, part in observation.items():

@@ -28,8 +28,9 @@ __all__ = ["Closure", "Ints"]
 MEMO_LIMIT = 1 << 16
 MOST = MAX_CONFIGURATIONS
 """With so many configurations no more are admitted to the set."""
-LAG = 1 / 64
-"""By how much a set may grow before it is sorted anew."""
+LAG = 64
+"""For so many batches, at most, does what is new wait, unless it is more than that part of the set:
+to sort a large set for each would take longer than to learn."""
 Ints = NDArray[np.int64]
 
 
@@ -103,6 +104,7 @@ class Closure:
         self._waiting: dict[tuple[int, ...], list[int]] = {}  # those with counters never seen
         self.stale = True
         self._sorted: Ints = np.zeros(0, np.int64)
+        self._waited = 0  # for how many batches the set was not sorted
         self._settle()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -231,11 +233,15 @@ class Closure:
         self.looks = [column.rows for column in self._parts]
         self.constants = np.array([constant for constant, _ in self.sums])
         self.weights = np.array([weights for _, weights in self.sums])
-        if len(self._members.rows) > (1 + LAG) * len(self._sorted):
+        new = len(self._members.rows) - len(self._sorted)
+        self._waited += 1
+        if LAG * new > len(self._sorted) or (new and self._waited >= LAG):
             self._sort()
-        self.stale = False
+            new = 0
+        self.stale = new > 0
 
     def _sort(self) -> None:
+        self._waited = 0
         look = self._look.rows[self._members.rows]
         order = np.argsort(look, kind="stable")
         self._sorted = self._members.rows[order]
