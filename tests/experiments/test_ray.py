@@ -52,7 +52,7 @@ SHORT = [
     *(Job(training("planner", 2_000), seed) for seed in range(2)),
 ]
 LONG = [Job(training("ql", 30_000_000), seed) for seed in range(5)]
-ENDLESS = [Job(training("ql", 10**11), seed) for seed in range(4)]
+ENDLESS = [Job(training("ql", 10**11), seed) for seed in range(2)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +410,7 @@ def test_when_it_is_interrupted_what_was_done_is_kept_and_the_rest_is_cancelled(
             if not self.left:
                 raise KeyboardInterrupt
 
-    config = Given(given=(*ENDLESS[:2], *SHORT[:5]))
+    config = Given(given=(*ENDLESS, *SHORT[:5]))
     outcome = run(config, tmp_path, engine, watcher=Impatient())
     assert outcome.interrupted
     assert outcome.ran == 3

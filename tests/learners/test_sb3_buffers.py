@@ -221,7 +221,7 @@ def test_what_a_wrapper_shows_of_the_ground_is_shown_of_the_last_observation_too
 
 
 def test_a_run_goes_on_when_the_set_of_configurations_is_full(machine, monkeypatch):
-    monkeypatch.setattr("cranium.learners.sb3.closure.MOST", 8)
+    monkeypatch.setattr("cranium.learners.sb3.closure.MAX_CONFIGURATIONS", 8)
     clocks = [Clock(events=frozenset("A"), ends=0.0)]
     buffer = collect(clocks, machine, kind="seen", counter_limit=50)
     members = buffer.imagination.members

@@ -9,7 +9,20 @@ import gymnasium as gym
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
 
-__all__ = ["check_wrappers"]
+__all__ = ["check_wrappers", "is_due"]
+
+TOLERANCE = 1e-6
+"""How far, of its size, a reward in single precision may be from the machine's."""
+
+
+def is_due(reward: float, due: float) -> bool:
+    """Whether a reward that was paid is the one that the machine pays.
+
+    Example:
+        >>> is_due(0.30000001, 0.1 + 0.2), is_due(-1e-5, 0.0)
+        (True, False)
+    """
+    return abs(due - reward) <= TOLERANCE * max(1e-3, abs(due))
 
 
 def check_wrappers(env: gym.Env[Any, Any]) -> None:

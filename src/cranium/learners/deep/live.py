@@ -30,7 +30,7 @@ from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
 from cranium.learners.network_config import ActorConfig, DeepConfig
 from cranium.learners.room import check_memory
-from cranium.learners.wrappers import check_wrappers
+from cranium.learners.wrappers import check_wrappers, is_due
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["LiveDeepRun"]
@@ -140,7 +140,7 @@ class LiveDeepRun:
         due = float(tables.reward[row, x]) + extra[0] + (extra[1 + which] if which >= 0 else 0.0)
         if (info["machine_state"], info["counters"]) != (found.state, counters):
             told = "takes several of its steps at once, or others than it is told to"
-        elif abs(due - reward) > 1e-6 * max(1e-3, abs(due)):
+        elif not is_due(reward, due):
             told = f"changes the reward: {reward:g} was paid, {due:g} by the machine"
         elif terminated != bool(tables.terminal[then] or info["ground_terminated"]):
             told = "ends episodes" if terminated else "hides the end of an episode"

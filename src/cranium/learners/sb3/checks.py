@@ -12,6 +12,7 @@ from cranium.aamdp.encoding import Encoding
 from cranium.compiled.tables import reachable
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
 from cranium.learners.config import IMAGINED
+from cranium.learners.wrappers import is_due
 
 __all__ = [
     "MACHINE",
@@ -26,14 +27,12 @@ __all__ = [
 
 MACHINE = ("machine_state", "counters")
 """Which parts of a dictionary show the machine."""
-TOLERANCE = 1e-6
-"""How far, of its size, a reward in single precision may be from the machine's."""
 OUTSIDE = "put wrappers that {} inside: cranium.product(wrapped, …)"
 
 
 def check_reward(reward: float, due: float) -> None:
     """What is imagined must be paid like what is real."""
-    if not abs(due - reward) <= TOLERANCE * max(1e-3, abs(due)):
+    if not is_due(reward, due):
         raise WorldError(
             f"a step paid {reward:.9g}, but by the machine it pays {due:.9g}, and what is imagined "
             "would be paid by the machine: a wrapper changed the reward, or a reward function is "

@@ -15,19 +15,12 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import Encoding
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import (
-    MAX_CONFIGURATIONS,
-    OVERFLOW,
-    AutomatonTables,
-    GrowingSpace,
-)
+from cranium.compiled.tables import MAX_CONFIGURATIONS, OVERFLOW, AutomatonTables, GrowingSpace
 from cranium.errors import RunError, SpaceError
 
 __all__ = ["Closure", "Ints"]
 
 MEMO_LIMIT = 1 << 16
-MOST = MAX_CONFIGURATIONS
-"""With so many configurations no more are admitted to the set."""
 LAG = 64
 """For so many batches, at most, does what is new wait, unless it is more than that part of the set:
 to sort a large set for each would take longer than to learn."""
@@ -183,10 +176,10 @@ class Closure:
             self._step(row, number)
 
     def _admit(self, number: int) -> None:
-        if len(self.space) >= MOST:
+        if len(self.space) >= MAX_CONFIGURATIONS:
             if self.kind == "reachable":
                 raise SpaceError(
-                    f"more than {MOST:,} configurations are reachable",
+                    f"more than {MAX_CONFIGURATIONS:,} configurations are reachable",
                     fix="use configurations='seen', or give the product a counter_limit",
                 )
             return

@@ -234,7 +234,6 @@ class Imagination:
         """Keep what the ground and the functions pay, and return what is really due."""
         paid = self.paid[slot]
         paid[0] = info.get("ground_reward", 0.0)
-        due = [move.reward]
         if len(paid) == 1:
             return move.reward + float(paid[0])
         if "transition" not in info:
@@ -242,6 +241,7 @@ class Imagination:
                 "the reward functions of this task need (s, a, s′), which nobody tells",
                 fix="make the product of Witness(env), as counterfactual(env, automaton) does",
             )
+        due = [move.reward]
         paid[1:] = np.nan  # those that this label never needs are not asked
         for number in self.closure.asked[row]:
             function = self.closure.functions[number]
