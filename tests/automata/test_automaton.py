@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 import pickle
 import re
+from decimal import Decimal
+from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import cranium
@@ -352,6 +356,72 @@ def test_delta_of_epsilon_is_the_silent_transition():
         machine.transition("matching", "A", "*")
 
 
+def test_delta_and_lambda_refuse_what_a_step_refuses():
+    machine = cranium.library.load("anbcn")
+    for state, label, zeros, counters, error in (
+        ("done", "A", "0", (0,), EpisodeEndedError),
+        ("failed", "A", "1", (1,), EpisodeEndedError),
+        ("matching", "A", "0", (0,), UnsettledError),
+    ):
+        for ask in (machine.transition, machine.reward):
+            with pytest.raises(error):
+                ask(state, label, zeros)
+        with pytest.raises(error):
+            machine.step(Configuration(state, counters), label)
+    assert machine.transition("done", None, "0") is None
+    for state in (None, 1, ["done"]):
+        with pytest.raises(UnknownNameError):
+            machine.transition(state, "A", "0")
+    for zeros in (None, 0, ["0"], "00"):
+        with pytest.raises(InvalidNameError, match=r"Z\(c\)"):
+            machine.transition("counting", "A", zeros)
+
+
+@pytest.mark.parametrize("method", ["is_terminal", "is_accepting"])
+def test_the_end_is_asked_of_a_configuration_or_of_a_name(method):
+    machine = cranium.library.load("anbcn")
+    ask = getattr(machine, method)
+    assert ask("done")
+    assert ask(Configuration("done", (0,)))
+    assert ask(("done", (0,)))
+    assert ask("failed") == ask(Configuration("failed", (3,))) == (method == "is_terminal")
+    assert not ask("counting")
+    for unknown in ("dnoe", Configuration("dnoe", (0,)), (1, (0,)), (["done"], (0,))):
+        with pytest.raises(UnknownNameError, match="no such state"):
+            ask(unknown)
+    for nothing in (None, 1, 1.0, ("done",), ("done", (0,), 1), ["done"]):
+        with pytest.raises(InvalidArgumentError, match="a configuration or of the name of a state"):
+            ask(nothing)
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_what_is_a_label_does_not_depend_on_what_was_asked_before(asked_before):
+    machine = cranium.library.load("anbcn")
+    start = machine.start
+    if asked_before:
+        for label in (1, True, "A", ("A",), frozenset("A"), ["A"], np.int64(1)):
+            machine.step(start, label)
+    for label in (1.0, Fraction(1), Decimal(1), 1 + 0j, np.float64(1), None, b"A"):
+        with pytest.raises(LabelError):
+            machine.step(start, label)
+    for label in (1, True, np.int64(1), np.uint8(1), "A", ("A",), {"A"}, ["A"], {"A": 1}):
+        assert machine.step(start, label).configuration == ("counting", (1,))
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_what_is_a_configuration_does_not_depend_on_what_was_asked_before(asked_before):
+    machine = cranium.library.load("anbcn")
+    if asked_before:
+        machine.step(Configuration("counting", (1,)), "A")
+    for counters in ((1.0,), [1], np.array([1]), np.array([1.0]), (True,), (Fraction(1),)):
+        step = machine.step(Configuration("counting", counters), "A")
+        assert step.configuration == ("counting", (2,))
+        assert [type(value) for value in step.configuration.counters] == [int]
+    for counters in ((1.5,), (math.nan,), (math.inf,), ("1",), (None,), 1, (1, 1), (-1.0,)):
+        with pytest.raises(CounterRuleError):
+            machine.step(Configuration("counting", counters), "A")
+
+
 def test_true_reads_a_label_and_silent_does_not():
     reads = make(
         T(guard="true", target="end", zero_pattern="1"), T(guard="A", zero_pattern="0", change=(1,))
@@ -453,7 +523,9 @@ def test_a_silent_run_may_be_as_long_as_its_limit_says():
         T("v", silent=True, zero_pattern="0", target="end"),
     ]
     word = ["A"] * 20 + ["B"]
-    assert make(*counting, *down, silent_limit=22).run(word).ended
+    assert make(*counting, *down, silent_limit=21).run(word).ended
+    with pytest.raises(SilentLoopError, match="more than 20 silent transitions"):
+        make(*counting, *down, silent_limit=20).run(word)
     with pytest.raises(SilentLoopError, match="more than 15 silent transitions"):
         make(*counting, *down, silent_limit=15).run(word)
 
@@ -462,7 +534,7 @@ def test_the_memory_of_steps_is_bounded(monkeypatch):
     monkeypatch.setattr("cranium.automata.automaton.MEMO_LIMIT", 10)
     machine = make(T(guard="A", change=(1,)))
     machine.run(["A"] * 100)
-    assert len(machine._steps) <= 10
+    assert sum(map(len, machine._steps.values())) <= 10
 
 
 # Rewards

@@ -16,11 +16,15 @@ from cranium import RewardMachine, Transition
 from cranium.automata.documents import read_yaml
 from cranium.automata.files import write_bytes
 from cranium.errors import (
+    AutomatonError,
+    CounterRuleError,
     CraniumError,
     FileAccessError,
     FileFormatError,
     FormulaSyntaxError,
+    InvalidArgumentError,
     RewardError,
+    SilentLoopError,
     UnknownNameError,
 )
 
@@ -248,10 +252,10 @@ def test_hostile_bytes_end_in_a_clear_error(tmp_path):
     assert cranium.load(path).name == "A^N B"
     with path.open("wb") as stream:
         stream.truncate(65 * 2**20)
-    with pytest.raises(FileFormatError, match="more than 64 MiB"):
+    with pytest.raises(FileFormatError, match="more than 8 MiB"):
         cranium.load(path)
-    with pytest.raises(FileFormatError, match="more than 64"):
-        cranium.loads("x" * (65 * 2**20))
+    with pytest.raises(FileFormatError, match="more than 8 Mi characters"):
+        cranium.loads("x" * (9 * 2**20))
 
 
 def test_files_that_cannot_be_read_or_written(tmp_path):
@@ -612,3 +616,137 @@ def test_toro_icarte_details_of_the_original():
     with pytest.raises(FormulaSyntaxError) as caught:
         cranium.loads(TXT.replace("'g&!n'", "'g&&&n'"), form="toro-icarte")
     assert str(caught.value.place) == "line 6, column 10"
+
+
+AT_RESET = """\
+propositions: [A]
+counters: [n, m]
+initial: u
+states: [u, v, w]
+terminal: [end]
+{more}
+transitions:
+  - {{from: w, when: A, to: end}}
+  - {{from: u, silent: true, if: n == 0, to: v, add: {{n: 1}}}}
+  - {last}
+"""
+
+
+@pytest.mark.parametrize(
+    ("last", "at", "more", "said"),
+    [
+        (
+            "{from: v, silent: true, to: end}",
+            "end",
+            "",
+            "lead to the terminal state 'end' at reset",
+        ),
+        ("{from: v, silent: true, to: w, reward: 2}", "2", "", "would pay 2.0 at reset"),
+        ("{from: v, silent: true, if: n > 0, add: {n: -2}}", "{n: -2", "", "at reset, .* to -1"),
+        ("{from: v, silent: true, if: n > 0, add: {n: 1}}", "true", "", "repeat for ever from"),
+        (
+            "{from: v, silent: true, to: w}",
+            "true",
+            "silent_limit: 1",
+            "at reset, more than 1 silent",
+        ),
+    ],
+)
+def test_an_error_at_reset_points_at_the_silent_transition(last, at, more, said):
+    text = AT_RESET.format(last=last, more=more)
+    with pytest.raises(CraniumError, match=said) as refused:
+        cranium.loads(text, file="task.yaml")
+    problem = refused.value
+    assert (problem.place.line, problem.place.column) == (10, last.index(at) + 5)
+    assert problem.excerpt.splitlines()[0].strip() == f"- {last}"
+    assert problem.fix
+    data = json.dumps(yaml.safe_load(text), indent=1)
+    with pytest.raises(CraniumError, match=said) as refused:
+        cranium.loads(data, form="json")
+    assert refused.value.place.line > data[: data.rindex('"from": "v"')].count("\n")
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    for name in ("m.yaml", "m.json", "m.txt"):
+        with (tmp_path / name).open("wb") as stream:
+            stream.truncate(60 * 10**6)  # no bytes are written: nothing but its size can be read
+        with pytest.raises(FileFormatError, match="has more than 8 MiB") as refused:
+            cranium.load(tmp_path / name)
+        assert refused.value.fix
+    with pytest.raises(FileFormatError, match="has more than 8 Mi characters"):
+        cranium.loads("#" * (8 * 2**20 + 1))
+
+
+@pytest.mark.parametrize("form", ["yaml", "json"])
+def test_a_small_file_with_too_many_values_is_refused(form):
+    start = '{"propositions": ["A"], "initial": "u", "transitions": ['
+    for many in ("1," * 900_000, '{"from":"u"},' * 450_000, "[]," * 450_000):
+        with pytest.raises(FileFormatError, match="there are more than 400,000 values"):
+            cranium.loads(start + many + '{"from": "u"}]}', form=form)
+    with pytest.raises(FileFormatError, match="there are more than 800,000 lines"):
+        cranium.loads("\n" * 800_001, form=form)
+
+
+def test_what_has_too_many_values_is_not_written(tmp_path, monkeypatch):
+    machine = cranium.loads(GOOD)
+    data = json.loads(cranium.dumps(machine, form="json"))
+
+    def count(value):
+        inside = (
+            value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        )
+        return 1 + sum(count(one) for one in inside)
+
+    for form in ("yaml", "json"):
+        least = count(data)
+        monkeypatch.setattr("cranium.automata.files.MAX_VALUES", least)
+        monkeypatch.setattr("cranium.automata.documents.MAX_VALUES", least)
+        cranium.save(machine, tmp_path / f"m.{form}")
+        assert cranium.load(tmp_path / f"m.{form}") == machine
+        monkeypatch.setattr("cranium.automata.files.MAX_VALUES", least - 1)
+        with pytest.raises(FileFormatError, match="values, and could not be read again"):
+            cranium.save(machine, tmp_path / f"m.{form}")
+
+
+RUNS = """\
+propositions: [A]
+counters: [n]
+initial: u
+states: [u, v]
+terminal: [end]
+silent_limit: {limit}
+transitions:
+  - {{from: u, when: A, to: v, add: {{n: 1000000000}}}}
+  - {{from: v, silent: true, if: n > 0, add: {{n: -1}}}}
+  - {{from: v, silent: true, if: n == 0, to: end}}
+"""
+
+
+def test_a_silent_run_of_a_thousand_million_steps_ends_at_its_limit():
+    with pytest.raises(SilentLoopError, match="more than 1,000 silent transitions"):
+        cranium.loads(RUNS.format(limit=1000)).run("A")
+    for limit in (10**6 + 1, 10**12):
+        with pytest.raises(
+            FileFormatError, match=r"silent_limit: .* less than or equal to 1000000"
+        ):
+            cranium.loads(RUNS.format(limit=limit))
+    machine = cranium.loads(RUNS.format(limit=10**6))
+    with pytest.raises(InvalidArgumentError, match="silent_limit is at most 1,000,000"):
+        cranium.CountingRewardAutomaton(**{**machine._definition(), "silent_limit": 10**9})
+
+
+def test_a_machine_has_no_more_counters_or_transitions_than_can_be_compared():
+    many = [f"n{i}" for i in range(301)]
+    data = {**json.loads(cranium.dumps(cranium.loads(GOOD), form="json")), "counters": many}
+    with pytest.raises(FileFormatError, match="at most 300 items"):
+        cranium.loads(json.dumps(data), form="json")
+    with pytest.raises(CounterRuleError, match="at most 300 counters, not 301"):
+        cranium.CountingRewardAutomaton(
+            propositions=["A"], initial="u", counters=many, transitions=[Transition(source="u")]
+        )
+    rows = "".join("  - {from: u, when: false}\n" for _ in range(1001))
+    with pytest.raises(
+        AutomatonError, match="more than 1,000 transitions leave the state 'u'"
+    ) as no:
+        cranium.loads(f"propositions: [A]\ninitial: u\ntransitions:\n{rows}")
+    assert no.value.place.line == 1004

@@ -71,12 +71,12 @@ def settle(spec: Spec, state: str, counters: list[int], limit: int):
     paid = 0.0
     seen = set()
     while True:
-        if (state, tuple(counters)) in seen or len(seen) >= limit:
-            raise Endless
-        seen.add((state, tuple(counters)))
         silent = [r for r in spec.rules if r.labels is None and fits(r, state, counters)]
         if state in spec.terminal or not silent:
             return state, counters, paid
+        if (state, tuple(counters)) in seen or len(seen) >= limit:
+            raise Endless
+        seen.add((state, tuple(counters)))
         counters = fire(silent[0], counters)
         state = silent[0].target
         paid += silent[0].reward

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from laws.naive import all_labels
+from laws.naive import Rule, Spec, all_labels
+from laws.naive import run as naive_run
 from laws.strategies import specs, words
-from laws.test_machine_laws import machine_of
+from laws.test_machine_laws import SAME, machine_of
 
 import cranium
+from cranium.automata.cost import with_step_cost
 from cranium.errors import ConversionError, RunError
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -111,18 +113,111 @@ def test_unrolling_runs_like_the_automaton_until_a_counter_passes_the_limit(data
 
 
 def passes(machine, word, limit) -> bool:
-    """Whether a counter is above the limit at any moment, between silent transitions too."""
-    configuration = cranium.Configuration(machine.initial, (0,) * machine.num_counters)
-    fired = [machine.settle(configuration)[1]]
-    fired += [list(step.fired) for step in machine.run(word).steps]
-    for transitions in fired:
-        for transition in transitions:
-            configuration = machine.apply(transition, configuration)
-            if any(value > limit for value in configuration.counters):
-                return True
-        if not transitions and machine.otherwise in machine.terminal:
-            continue
-    return False
+    """Whether a counter is above the limit where the machine comes to rest."""
+    return any(max(c.counters, default=0) > limit for c in machine.run(word).configurations)
+
+
+@st.composite
+def sparse(draw):
+    """A machine with four counters whose transitions test only some of them."""
+    states, counters = ["u", "v"], ["n", "m", "k", "l"]
+    rules = []
+    for state in states:
+        silent = draw(st.booleans())
+        for label in all_labels(["A", "B"]):
+            tests = ["1" if silent else draw(st.sampled_from("01*"))]
+            tests += draw(st.lists(st.sampled_from("01***"), min_size=3, max_size=3))
+            for place in draw(st.lists(st.sampled_from([None, 0, 1, 2, 3]), max_size=2)):
+                pattern = list(tests)
+                if place is not None and not (silent and place == 0):
+                    pattern[place] = "1" if tests[place] == "0" else "0"
+                if any(rule_of(r, state, label) and overlap(r.zeros, pattern) for r in rules):
+                    continue
+                change = tuple(draw(st.integers(-(test == "1"), 1)) for test in pattern)
+                target, pays = draw(st.sampled_from(["u", "v", "v", "won"])), draw(rewards)
+                rules.append(Rule(state, target, frozenset([label]), tuple(pattern), change, pays))
+        if silent:
+            rules.append(Rule(state, "won", None, ("0", "*", "*", "*"), (1, 0, 0, 0), 1.0))
+    otherwise = draw(st.sampled_from(["stay", "lost", "error"]))
+    return Spec(["A", "B"], counters, states, ["won", "lost"], ["won"], otherwise, rules)
+
+
+rewards = st.sampled_from([0.0, 1.0, -2.0])
+
+
+def rule_of(rule, state, label):
+    return rule.source == state and rule.labels is not None and label in rule.labels
+
+
+def overlap(one, other):
+    return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=True))
+
+
+@SLOW
+@given(st.data())
+def test_a_price_for_every_step_is_paid_for_every_label_and_changes_nothing_else(data):
+    spec = data.draw(st.one_of(specs(), sparse()))
+    machine = machine_of(spec)
+    costly = with_step_cost(machine, 0.25)
+    word = data.draw(words(spec.propositions))
+    passed, rewards, trouble = naive_run(spec, word)
+    if trouble:
+        with pytest.raises(SAME[trouble]):
+            costly.run(word)
+        word = word[: len(passed) - 1]
+    trace = costly.run(word)
+    assert list(trace.configurations) == passed
+    assert list(trace.rewards) == [reward - 0.25 for reward in rewards]
+    assert costly.otherwise == machine.otherwise
+
+
+def test_a_price_in_a_machine_that_tests_many_counters_takes_few_transitions():
+    counters = [f"n{i}" for i in range(30)]
+    ones = ["".join("1" if i == j else "*" for j in range(30)) for i in range(30)]
+    events = [f"e{i}" for i in range(30)]
+    alone = [" & ".join(one if one == event else f"!{one}" for one in events) for event in events]
+    machine = cranium.CountingRewardAutomaton(
+        propositions=events,
+        counters=counters,
+        initial="u",
+        terminal=["end"],
+        transitions=[
+            cranium.Transition(
+                source="u", guard=guard, zero_pattern=ones[i], change=[-(i == j) for j in range(30)]
+            )
+            for i, guard in enumerate(alone)
+        ],
+    )
+    costly = with_step_cost(machine, 1)
+    assert costly.size.transitions == 30 + 30 + 1
+    assert costly.run(["e3", (), "e4", ("e1", "e2")]).total_reward == -4
+
+
+def test_a_price_that_needs_too_many_transitions_is_refused():
+    counters = [f"n{i}" for i in range(24)]
+    pairs = [f"{'*' * i}1{'*' * 11}{'1'}{'*' * (11 - i)}" for i in range(12)]
+    labels = [f"{'A' if i % 2 else '!A'}" for i in range(12)]
+    # A label may enable one of six transitions, each by two counters of its own: they must be kept
+    # apart, so each tests a counter of the next to be zero, too.
+    transitions = []
+    for i, (pattern, label) in enumerate(zip(pairs, labels, strict=True)):
+        tests = list(pattern)
+        for later in range(i + 2, 12, 2):
+            tests[later] = "0"
+        transitions.append(
+            cranium.Transition(
+                source="u", guard=label, zero_pattern="".join(tests), change=[0] * 24
+            )
+        )
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A"], counters=counters, initial="u", transitions=transitions
+    )
+    costly = with_step_cost(machine, 1)
+    assert costly.size.transitions < 500
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cranium.automata.cost.MAX_CASES", 20)
+        with pytest.raises(ConversionError, match="'u' does not react to falls into more than 20"):
+            with_step_cost(machine, 1)
 
 
 @SLOW

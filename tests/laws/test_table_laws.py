@@ -11,7 +11,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from laws.strategies import build, specs, words
 
@@ -30,6 +30,9 @@ from cranium.worlds import (
     TabularWorld,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
+# What is tested here does not depend on when episodes are cut off.
+
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
@@ -39,18 +42,18 @@ def every_label(machine):
 
 
 def machine_of(spec):
+    """The machine of a specification, unless it may not be built."""
     try:
         return build(spec, silent_limit=200)
     except (AutomatonError, RunError):
-        return None
+        reject()
 
 
 @SLOW
 @given(specs(), st.integers(0, 4))
 def test_every_entry_is_what_the_automaton_does(spec, limit):
     machine = machine_of(spec)
-    if machine is None:
-        return
+    assume(max(machine.start.counters, default=0) <= limit)  # silent transitions may count at once
     space = ConfigurationSpace(machine, every_label(machine), counter_limit=limit)
     tables = space.tables
     for x, configuration in enumerate(space.configurations):
@@ -78,8 +81,7 @@ def test_every_entry_is_what_the_automaton_does(spec, limit):
 @given(specs(), st.integers(0, 4))
 def test_the_closure_is_what_any_labels_lead_to(spec, limit):
     machine = machine_of(spec)
-    if machine is None:
-        return
+    assume(max(machine.start.counters, default=0) <= limit)  # silent transitions may count at once
     space = ConfigurationSpace(machine, every_label(machine), counter_limit=limit)
     assert {*space.configurations} - {OVERFLOW} == {*reachable(machine, limit)} - {OVERFLOW}
 
@@ -89,8 +91,6 @@ def test_the_closure_is_what_any_labels_lead_to(spec, limit):
 def test_growing_and_closed_spaces_agree_on_every_word(data):
     spec = data.draw(specs())
     machine = machine_of(spec)
-    if machine is None:
-        return
     word = data.draw(words(spec.propositions))
     growing = GrowingSpace(machine, every_label(machine), counter_limit=3)
     closed = ConfigurationSpace(machine, every_label(machine), counter_limit=3)
@@ -113,8 +113,6 @@ def test_growing_and_closed_spaces_agree_on_every_word(data):
 def test_kernels_step_many_machines_as_one_steps(data):
     spec = data.draw(specs())
     machine = machine_of(spec)
-    if machine is None:
-        return
     space = ConfigurationSpace(machine, every_label(machine), counter_limit=3)
     size = data.draw(st.integers(1, 8))
     here = np.array(
@@ -220,8 +218,6 @@ def random_worlds(draw, vocabulary):
 def test_on_random_worlds_and_machines_the_wrapper_and_the_tabular_product_are_one(data):
     spec = data.draw(specs())
     machine = machine_of(spec)
-    if machine is None:
-        return
     world = data.draw(random_worlds(machine.propositions))
     # Our worlds pay nothing: it only decides which way a step goes.
     slowly = data.draw(st.booleans())
@@ -229,7 +225,7 @@ def test_on_random_worlds_and_machines_the_wrapper_and_the_tabular_product_are_o
     try:
         table = TabularProduct.of(TabularWorld.of(world), machine, counter_limit=3)
     except RunError:
-        return  # some way leads to an error: then there is no table
+        reject()  # some way leads to an error: then there is no table
     env.reset(seed=0)
     pair = table.pair(0, machine.start)
     for action in data.draw(st.lists(st.integers(0, 1), max_size=30)):

@@ -21,13 +21,13 @@ from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import (
     EpisodeEndedError,
+    InvalidArgumentError,
     InvalidNameError,
     LabelError,
     NoTransitionError,
     Place,
     RewardError,
     RunError,
-    UnknownNameError,
     UnsettledError,
     shorten,
 )
@@ -36,6 +36,9 @@ __all__ = ["CountingRewardAutomaton", "Size"]
 
 MEMO_LIMIT = 1 << 16
 MEMO_FIRED = 64
+_MEMO_LABELS = frozenset({int, str, tuple, frozenset})
+"""The types of labels that are looked up as they are. Others may equal one of these without being a
+label: 1.0 == 1, and would be found or not depending on what was asked before."""
 
 
 class Size(NamedTuple):
@@ -93,6 +96,7 @@ class CountingRewardAutomaton(CounterProgram):
 
     __slots__ = (
         "_ends",
+        "_known_steps",
         "_places",
         "_readings",
         "_steps",
@@ -143,7 +147,8 @@ class CountingRewardAutomaton(CounterProgram):
         self.otherwise = otherwise
         self._ends, self._successes = frozenset(self.terminal), frozenset(self.accepting)
         self._places: Mapping[tuple[str | int, ...], Place] = {}
-        self._steps: dict[Any, Step] = {}
+        self._steps: dict[Configuration, dict[Any, Step]] = {}
+        self._known_steps = [0]  # how many there are in all
         self._readings: dict[tuple[str, str, int], Transition | None] = {}
         check_names(self)
         check_decrements(self)
@@ -216,25 +221,31 @@ class CountingRewardAutomaton(CounterProgram):
         """
         return Size(len(self.states), len(self.terminal), len(self.transitions), len(self.counters))
 
-    def is_terminal(self, configuration: Configuration) -> bool:
-        """Whether the episode is over.
+    def is_terminal(self, where: Configuration | str) -> bool:
+        """Whether the episode is over in a configuration, or in a state given by its name.
 
         Example:
             >>> import cranium
-            >>> cranium.library.load("anbcn").is_terminal(Configuration("failed", (2,)))
-            True
+            >>> machine = cranium.library.load("anbcn")
+            >>> machine.is_terminal(Configuration("failed", (2,))), machine.is_terminal("done")
+            (True, True)
+            >>> machine.is_terminal("dnoe")
+            Traceback (most recent call last):
+            cranium.errors.UnknownNameError: no such state: 'dnoe'
+              fix: did you mean 'done'? known: counting, matching, done, failed
         """
-        return configuration[0] in self._ends
+        return self._state_of(where) in self._ends
 
-    def is_accepting(self, configuration: Configuration) -> bool:
-        """Whether the episode ended with success.
+    def is_accepting(self, where: Configuration | str) -> bool:
+        """Whether the episode ended with success in a configuration, or in a state by its name.
 
         Example:
             >>> import cranium
-            >>> cranium.library.load("anbcn").is_accepting(Configuration("failed", (2,)))
-            False
+            >>> machine = cranium.library.load("anbcn")
+            >>> machine.is_accepting(Configuration("failed", (2,))), machine.is_accepting("done")
+            (False, True)
         """
-        return configuration[0] in self._successes
+        return self._state_of(where) in self._successes
 
     # How it runs
 
@@ -243,7 +254,9 @@ class CountingRewardAutomaton(CounterProgram):
     ) -> tuple[str, tuple[int, ...]] | None:
         """δ(u, σ, Z(c)): the next state and the change of the counters.
 
-        ``label=None`` is ε: then the answer is None where no silent transition is enabled.
+        ``label=None`` is ε: then the answer is None where no silent transition is enabled. Where
+        :meth:`step` reads no label (in a terminal state, or where a silent transition is enabled),
+        this raises the same error.
 
         Example:
             >>> import cranium
@@ -283,10 +296,12 @@ class CountingRewardAutomaton(CounterProgram):
             ⟨done, 0⟩ 1.0 [5, 7]
         """
         # A step depends on nothing but its arguments, so it is worked out once.
-        try:
-            return self._steps[configuration, label]
-        except (KeyError, TypeError):
-            return self._work_out(configuration, label)
+        if label.__class__ in _MEMO_LABELS:
+            try:
+                return self._steps[configuration][label]
+            except (KeyError, TypeError):
+                pass
+        return self._work_out(configuration, label)
 
     def run(
         self,
@@ -314,9 +329,14 @@ class CountingRewardAutomaton(CounterProgram):
         configuration, steps = self.start, []
         try:
             for label in bits:
-                if self.is_terminal(configuration):
+                if configuration.state in self._ends:
                     break
-                step = self.step(configuration, label)
+                # Both are known to be right, so what was never met before is not checked again.
+                known = self._steps.get(configuration)
+                step = known.get(label) if known else None
+                if step is None:
+                    step = self._advance(configuration, label, zero_test(configuration.counters))
+                    self._remember(configuration, label, step)
                 configuration = step.configuration
                 steps.append(step)
         except RunError as problem:
@@ -384,34 +404,63 @@ class CountingRewardAutomaton(CounterProgram):
             experiences=given,
         )
 
+    def _state_of(self, where: Configuration | str) -> str:
+        """The name of a state, given by itself or in a configuration, checked."""
+        state: object = where
+        if not isinstance(where, str):
+            try:
+                state, _ = where
+            except (TypeError, ValueError):
+                raise InvalidArgumentError(
+                    f"this is asked of a configuration or of the name of a state, not of "
+                    f"{shorten(where)}"
+                ) from None
+        return self.check_state(state)
+
     def _work_out(self, configuration: Configuration, label: AnyLabel) -> Step:
         configuration = self.check_configuration(configuration)
         bits = self.alphabet.label(label)
-        if self.is_terminal(configuration):
-            raise EpisodeEndedError(
-                f"the state {configuration.state!r} is terminal: the episode is over",
-                fix="begin a new run at machine.start",
-            )
-        zeros = zero_test(configuration.counters)
-        if configuration.state in self._silent and self.select(configuration.state, zeros)[0]:
-            raise UnsettledError(
-                f"the machine never rests in {configuration}: a silent transition is enabled",
-                fix="step from a configuration that a step ended in",
-            )
+        key = label if label.__class__ in _MEMO_LABELS else bits
+        known = self._steps.get(configuration)
+        if known is not None and bits in known:
+            step = known[bits]
+            if key is bits:
+                return step
+        else:
+            zeros = zero_test(configuration.counters)
+            self._check_reads(configuration.state, zeros, configuration)
+            step = self._advance(configuration, bits, zeros)
+        self._remember(configuration, key, step)
+        return step
+
+    def _remember(self, configuration: Configuration, key: object, step: Step) -> None:
+        if len(step.fired) > MEMO_FIRED:  # a long silent run is not worth its memory
+            return
+        if self._known_steps[0] >= MEMO_LIMIT:
+            self._steps.clear()
+            self._known_steps[0] = 0
+        self._known_steps[0] += 1
+        self._steps.setdefault(configuration, {})[key] = step
+
+    def _advance(self, configuration: Configuration, bits: int, zeros: str) -> Step:
+        """Read a label where the machine rests; both are known to be right."""
         reading = self._reading(configuration.state, bits, zeros)
         if reading is None:
-            step = self._otherwise(configuration, bits)
-        else:
-            step = self.fire(reading, configuration)
-        if len(step.fired) > MEMO_FIRED:  # a long silent run is not worth its memory
-            return step
-        if len(self._steps) >= MEMO_LIMIT:
-            self._steps.clear()
-        try:
-            self._steps[configuration, label] = step
-        except TypeError:  # a label given as a list or a set cannot be a key
-            self._steps[configuration, bits] = step
-        return step
+            return self._otherwise(configuration, bits)
+        return self.fire(reading, configuration)
+
+    def _check_reads(self, state: str, zeros: str, where: object) -> None:
+        """Labels are read only where the episode goes on and no silent transition is enabled."""
+        if state in self._ends:
+            raise EpisodeEndedError(
+                f"the state {state!r} is terminal: the episode is over",
+                fix="begin a new run at machine.start",
+            )
+        if state in self._silent and self.select(state, zeros)[0]:
+            raise UnsettledError(
+                f"the machine never rests in {where}: a silent transition is enabled",
+                fix="step from a configuration that a step ended in",
+            )
 
     def _reading(self, state: str, bits: int, zeros: str) -> Transition | None:
         try:
@@ -426,9 +475,9 @@ class CountingRewardAutomaton(CounterProgram):
             return found
 
     def _find(self, state: str, label: AnyLabel | None, zeros: str) -> Transition | None:
-        if state not in self._outgoing:
-            raise UnknownNameError.of("state", state, self._outgoing)
-        if len(zeros) != self.num_counters or zeros.strip("01"):
+        self.check_state(state)
+        fits = isinstance(zeros, str) and len(zeros) == self.num_counters
+        if not fits or zeros.strip("01"):
             raise InvalidNameError(
                 f"Z(c) has one of 0 and 1 for each of {self.num_counters} counters, "
                 f"not {shorten(zeros)}"
@@ -436,6 +485,7 @@ class CountingRewardAutomaton(CounterProgram):
         if label is None:
             return self.select(state, zeros)[0]
         bits = self.alphabet.label(label)
+        self._check_reads(state, zeros, f"{state!r} with zero pattern [{zeros}]")
         found = self._reading(state, bits, zeros)
         if found is None and self.otherwise == "error":
             self._no_transition(state, bits, zeros)

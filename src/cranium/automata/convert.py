@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
-from cranium.automata.reward import Reward, add_rewards, as_reward_function
+from cranium.automata.reward import as_reward_function
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.transition import MAX_STATE, Configuration, Transition, zero_test
 from cranium.errors import ConversionError, check_count
@@ -41,9 +41,11 @@ def unroll(
 ) -> RewardMachine:
     """The reward machine over the configurations that are reachable with counters ≤ the limit.
 
-    Silent transitions are folded into the reading ones before them. A step in which a counter
-    passes the limit ends in the terminal state ``overflow``, without success; it pays for what
-    fired until then. Configurations that end the episode become one state for each terminal state.
+    Silent transitions are folded into the reading ones before them. A step after which a counter
+    is above the limit ends in the terminal state ``overflow``, without success; it pays what the
+    step pays. What a counter is between silent transitions does not matter: a limit is about the
+    configurations in which the machine comes to rest, as it is in the product. Configurations that
+    end the episode become one state for each terminal state.
     A machine that can take a counter below zero has no reward machine: ``CounterUnderflowError``.
 
     Args:
@@ -99,8 +101,8 @@ class _Unrolling:
     def _visit(self, here: Configuration) -> None:
         reading, _ = self.outcomes.choices(here.state, zero_test(here.counters))
         for transition in reading:
-            after, reward = self._arrive(transition, here)
-            if after is None:
+            after, reward, _ = self.source.fire(transition, here)
+            if self._over(after):
                 target = self.overflow
             elif self.source.is_terminal(after):
                 target = after.state
@@ -117,32 +119,16 @@ class _Unrolling:
                 )
             )
 
-    def _arrive(
-        self, transition: Transition, here: Configuration
-    ) -> tuple[Configuration | None, Reward]:
-        """Where a transition and the silent ones after it lead; None is past the limit."""
-        after = self.source.apply(transition, here)
-        rewards = [transition.reward]
-        if not self._over(after):
-            for silent, settled in self.source.silent_run(after):
-                rewards.append(silent.reward)
-                after = settled
-                if self._over(after):
-                    break
-        reward = add_rewards(rewards) if len(rewards) > 1 else transition.reward
-        return (None if self._over(after) else after), reward
-
     def _over(self, configuration: Configuration) -> bool:
         return bool(configuration.counters) and max(configuration.counters) > self.limit
 
     def _check_start(self) -> None:
-        zeros = Configuration(self.source.initial, (0,) * self.source.num_counters)
-        for _, after in self.source.silent_run(zeros):
-            if self._over(after):
-                raise ConversionError(
-                    f"silent transitions at reset lead to {after}, past the limit {self.limit}",
-                    fix="raise the counter limit",
-                )
+        if self._over(self.source.start):
+            raise ConversionError(
+                f"silent transitions at reset lead to {self.source.start}, past the limit "
+                f"{self.limit}",
+                fix="raise the counter limit",
+            )
 
     def _name(self, configuration: Configuration) -> str:
         if len(self.names) >= self.max_states:

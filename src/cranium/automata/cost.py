@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import product
 from math import isfinite
 from numbers import Real
+from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.formula import Formula
-from cranium.automata.outcomes import Outcomes
-from cranium.automata.transition import Transition
+from cranium.automata.formula import TRUE, And, Formula, Not
+from cranium.automata.formula_classes import any_of
+from cranium.automata.satisfiability import find_label, is_satisfiable
+from cranium.automata.transition import Transition, matches
 from cranium.errors import ConversionError, InvalidArgumentError, shorten
 
 __all__ = ["with_step_cost"]
+
+MAX_CASES = 2_000
+"""How many cases of labels and zero tests are looked at in one state; people's machines have a
+handful, and every pair of the transitions that come of them is compared when a machine is made."""
 
 
 def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRewardAutomaton:
     """The machine that pays so much less for every label that it reads.
 
-    Labels on which nothing happened get transitions of their own, because those cost, too.
+    Labels on which nothing happened get transitions of their own, because those cost, too. Their
+    zero patterns tell apart only what the state's own transitions do, so there are few of them,
+    however many counters the machine has. Where there would be many, ``ConversionError`` is raised.
 
     Example:
         >>> import cranium
@@ -48,16 +55,91 @@ def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterat
     """Transitions for the labels that a state has none for."""
     if machine.otherwise == "error":
         return
-    outcomes = Outcomes(machine)
-    rests: dict[str, Formula] = {}
-    for digits in product("01", repeat=machine.num_counters):
-        zeros = "".join(digits)
-        silent, _ = machine.select(state, zeros)
-        rest = None if silent else outcomes.choices(state, zeros)[1]
-        if rest is not None:
-            rests[zeros] = rest
-    if len(rests) == 2**machine.num_counters and len(set(rests.values())) == 1:
-        rests = {"*" * machine.num_counters: next(iter(rests.values()))}
     target = state if machine.otherwise == "stay" else machine.otherwise
-    for zeros, rest in rests.items():
-        yield Transition(source=state, target=target, guard=rest, zero_pattern=zeros, reward=reward)
+    rests: dict[str, list[Formula]] = {}
+    for pattern, guard in _uncovered(machine.outgoing(state), machine.num_counters, state):
+        rests.setdefault(pattern, []).append(guard)
+    for pattern, guards in rests.items():
+        yield Transition(
+            source=state, target=target, guard=any_of(guards), zero_pattern=pattern, reward=reward
+        )
+
+
+class _Case(NamedTuple):
+    """Labels that satisfy and that miss some guards, counters of a pattern, and what may fire."""
+
+    held: tuple[Formula, ...]
+    missed: tuple[Formula, ...]
+    pattern: str
+    left: list[Transition]
+
+    def is_decided(self, transition: Transition) -> bool:
+        """Whether the pattern has settled all that the transition tests."""
+        pairs = zip(transition.zero_pattern, self.pattern, strict=True)
+        return all(test in ("*", known) for test, known in pairs)
+
+    def holds(self, transition: Transition) -> bool:
+        return transition.guard == TRUE or transition.guard in self.held
+
+
+def _uncovered(
+    transitions: Iterable[Transition], num_counters: int, state: str
+) -> Iterator[tuple[str, Formula]]:
+    """Zero patterns and guards that are disjoint, and where none of the transitions is enabled.
+
+    Cases are split by a guard or by the test of one counter, and only where a transition that may
+    still fire asks for it. Silent transitions, whose guard is always true, come first: where one is
+    enabled, no label is read.
+    """
+    usable = [t for t in transitions if is_satisfiable(t.guard)]
+    usable.sort(key=lambda t: not t.silent)
+    cases = [_Case((), (), "*" * num_counters, usable)]
+    looked_at = 0
+    while cases:
+        case = cases.pop()
+        looked_at += 1
+        if looked_at > MAX_CASES:
+            raise ConversionError(
+                f"what {state!r} does not react to falls into more than {MAX_CASES:,} cases of "
+                "labels and zero tests: a price for each would be too many transitions",
+                fix="test fewer counters in this state, or write the price into its transitions",
+            )
+        if any(case.holds(t) and case.is_decided(t) for t in case.left):
+            continue  # this one fires
+        fires = [t for t in case.left if case.is_decided(t)]
+        missed = (*case.missed, *dict.fromkeys(t.guard for t in fires))
+        left = [t for t in case.left if not case.is_decided(t)]
+        case = _Case(case.held, missed, case.pattern, left)
+        if not left:
+            guard = _guard_of(case)
+            if guard is not None:
+                yield case.pattern, guard
+        else:
+            cases.extend(_split(case))
+
+
+def _split(case: _Case) -> Iterator[_Case]:
+    """By the guard of the first transition that may fire, or else by a counter that it tests."""
+    held, missed, pattern, left = case
+    first = left[0]
+    if not case.holds(first):
+        with_it = [t for t in left if find_label(first.guard, t.guard) is not None]
+        yield _Case((*held, first.guard), missed, pattern, with_it)
+        without = [t for t in left if t.guard != first.guard]
+        yield _Case(held, (*missed, first.guard), pattern, without)
+        return
+    pairs = zip(first.zero_pattern, pattern, strict=True)
+    index = next(i for i, (test, known) in enumerate(pairs) if test != "*" and known == "*")
+    for digit in "01":
+        narrow = pattern[:index] + digit + pattern[index + 1 :]
+        fitting = [t for t in left if matches(t.zero_pattern, narrow)]
+        yield _Case(held, missed, narrow, fitting)
+
+
+def _guard_of(case: _Case) -> Formula | None:
+    """The labels of a case, as short as it goes; None if there are none."""
+    held = [guard for guard in case.held if guard != TRUE]
+    missed = [guard for guard in case.missed if not held or find_label(*held, guard) is not None]
+    parts = [*held, *([Not(any_of(missed))] if missed else [])]
+    guard = TRUE if not parts else parts[0] if len(parts) == 1 else And(*parts)
+    return guard if is_satisfiable(guard) else None

@@ -23,13 +23,17 @@ Path = tuple[str | int, ...]
 
 MAX_DEPTH = 10
 MAX_DIGITS = 300
+MAX_VALUES = 400_000
+"""A small file can hold many values, each of which takes far more room than there."""
+MAX_LINES = 2 * MAX_VALUES
+"""Written with a line for each value, what holds others has one more for its end."""
 EAGER = 1_000_000  # characters: in a longer text, deep places are looked up only for an error
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STRING = r'"(?:[^"\\]|\\.)*+"?'
-_BRACKETS = re.compile(_STRING + r"|[\[\]{}]", re.DOTALL)
+_BRACKETS = re.compile(_STRING + r"|[\[\]{},]", re.DOTALL)
 _BAD_NUMBERS = re.compile(_STRING + rf"|-?Infinity|NaN|[0-9]{{{MAX_DIGITS + 1},}}", re.DOTALL)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
@@ -102,7 +106,7 @@ def read_yaml(text: str, file: str | None = None) -> Document:
         >>> str(document.place(("counters", 0)))
         'line 2, column 12'
     """
-    document = Document(Lines(text, file), None, complete=len(text) <= EAGER)
+    document = Document(_lines_of(text, file), None, complete=len(text) <= EAGER)
     for path, value, start, key in _walk(document.lines):
         document.data = value  # the last value is the whole
         if document.complete or len(path) <= 2:
@@ -119,8 +123,8 @@ def read_json(text: str, file: str | None = None) -> Document:
         >>> read_json('{"initial": "u0"}').data
         {'initial': 'u0'}
     """
-    lines = Lines(text, file)
-    _check_json_depth(lines)
+    lines = _lines_of(text, file)
+    _check_json_size(lines)
     repeated: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -166,32 +170,50 @@ def _all_places(lines: Lines) -> tuple[dict[Path, Place], dict[Path, Place]]:
     return places, keys
 
 
-def _check_json_depth(lines: Lines) -> None:
-    depth = 0
+def _lines_of(text: str, file: str | None) -> Lines:
+    if text.count("\n") > MAX_LINES:
+        raise FileFormatError(f"there are more than {MAX_LINES:,} lines", place=Place(1, 1, file))
+    return Lines(text, file)
+
+
+def _check_json_size(lines: Lines) -> None:
+    depth = values = 0
     for token in _BRACKETS.finditer(lines.text):
         bracket = token[0]
         depth += (bracket in "[{") - (bracket in "]}")
+        values += bracket == ","
         if depth > MAX_DEPTH:
             raise _too_deep(lines, token.start())
+        if values > MAX_VALUES:
+            raise _too_many(lines, token.start())
 
 
 def _too_deep(lines: Lines, offset: int) -> FileFormatError:
     return lines.error(f"nested more than {MAX_DEPTH} deep", offset)
 
 
+def _too_many(lines: Lines, offset: int) -> FileFormatError:
+    return lines.error(f"there are more than {MAX_VALUES:,} values", offset)
+
+
 def _walk(lines: Lines) -> Iterator[tuple[Path, Any, int, int | None]]:
     """Every value of a YAML text with its path, start and key, inner ones first, the whole last."""
     open_: list[_Open] = []
+    values = 0
     for event in _events(lines):
         start = event.start_mark.index
         _refuse_cleverness(event, lines, start)
+        is_key = isinstance(event, yaml.ScalarEvent) and open_ and open_[-1].wants_key
+        values += isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and not is_key
+        if values > MAX_VALUES:
+            raise _too_many(lines, start)
         if isinstance(event, yaml.CollectionStartEvent):
             if len(open_) >= MAX_DEPTH:
                 raise _too_deep(lines, start)
             path, key = open_[-1].next_path(lines, start) if open_ else ((), None)
             made: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
             open_.append(_Open(made, path, start, key))
-        elif isinstance(event, yaml.ScalarEvent) and open_ and open_[-1].wants_key:
+        elif is_key:
             open_[-1].take_key(event.value, lines, start)
         elif isinstance(event, yaml.ScalarEvent | yaml.CollectionEndEvent):
             if isinstance(event, yaml.ScalarEvent):

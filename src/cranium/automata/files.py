@@ -16,7 +16,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.documents import Document, Lines, Path, read_json, read_yaml
+from cranium.automata.documents import (
+    MAX_VALUES,
+    Document,
+    Lines,
+    Path,
+    read_json,
+    read_yaml,
+)
 from cranium.automata.formula import FALSE, TRUE, Formula
 from cranium.automata.hoa import to_hoa
 from cranium.automata.parser import parse_formula
@@ -41,7 +48,7 @@ __all__ = ["dumps", "load", "loads", "save"]
 
 Rewards = Mapping[str, Callable[[Any, Any, Any], float]]
 
-MAX_BYTES = 64 * 2**20
+MAX_BYTES = 8 * 2**20
 _TOO_LARGE = "use a smaller limit: reward machines of this size are better made by unroll()"
 _PLAIN = re.compile(r"[A-Za-z_(][\w ()&|!<>=.+-]*\Z", re.ASCII)
 _NOT_PLAIN = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
@@ -69,18 +76,37 @@ def load(
     """
     path = FilePath(path)
     form = _form(path, _READERS, "read")
-    return loads(read_text(path), form=form, rewards=rewards, file=str(path))
+    text = read_text(path, most=MAX_BYTES, fix=_TOO_LARGE)
+    return loads(text, form=form, rewards=rewards, file=str(path))
 
 
-def read_text(path: FilePath) -> str:
-    """The text of a file that somebody has written: not endless, and UTF-8."""
+def read_text(path: FilePath, *, most: int, fix: str | None = None) -> str:
+    """The text of a file that somebody has written: not endless, and UTF-8.
+
+    Args:
+        path: The file.
+        most: How many bytes it may have. A larger one is refused before it is read.
+        fix: What to do about a larger one.
+
+    Example:
+        >>> import tempfile
+        >>> path = FilePath(tempfile.mkdtemp()) / "long.yaml"
+        >>> _ = path.write_text("name: " + "x" * 5000)
+        >>> len(read_text(path, most=10_000))
+        5006
+        >>> read_text(path, most=4096)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.FileFormatError: ...long.yaml has more than 4 KiB
+    """
     try:
         if path.exists() and not path.is_file():
             kind = "a directory" if path.is_dir() else "not a regular file"
             raise FileAccessError(f"cannot read {path}: it is {kind}", fix="give a file")
-        if path.stat().st_size > MAX_BYTES:
-            raise FileFormatError(f"{path} has more than {MAX_BYTES // 2**20} MiB", fix=_TOO_LARGE)
-        raw = path.read_bytes()
+        with path.open("rb") as stream:  # what is still growing is not believed about its size
+            raw = stream.read(most + 1) if path.stat().st_size <= most else None
+        if raw is None or len(raw) > most:
+            size = f"{most // 2**20} MiB" if most >= 2**20 else f"{most // 2**10} KiB"
+            raise FileFormatError(f"{_shown(path)} has more than {size}", fix=fix)
     except (OSError, ValueError) as problem:
         if isinstance(problem, CraniumError):
             raise
@@ -119,7 +145,9 @@ def loads(
         1.0
     """
     if len(text) > MAX_BYTES:
-        raise FileFormatError(f"the text has more than {MAX_BYTES // 2**20:,} Mi characters")
+        raise FileFormatError(
+            f"the text has more than {MAX_BYTES // 2**20:,} Mi characters", fix=_TOO_LARGE
+        )
     try:
         _check_characters(text, file)
         if form == "toro-icarte":
@@ -153,11 +181,14 @@ def save(machine: CountingRewardAutomaton, path: str | os.PathLike[str]) -> None
         >>> cranium.save(cranium.library.load("office"), path)
     """
     path = FilePath(path)
-    text = dumps(machine, form=check_ending(path))
-    if len(text) > MAX_BYTES:
+    form = check_ending(path)
+    text = dumps(machine, form=form)
+    much = f"{MAX_BYTES // 2**20} MiB" if len(text.encode()) > MAX_BYTES else None
+    if form != "hoa" and _count(_as_data(machine)) > MAX_VALUES:
+        much = f"{MAX_VALUES:,} values"
+    if much is not None:
         raise FileFormatError(
-            f"{path} would have more than {MAX_BYTES // 2**20} MiB, and could not be read again",
-            fix=_TOO_LARGE,
+            f"{path} would have more than {much}, and could not be read again", fix=_TOO_LARGE
         )
     write_text(path, text)
 
@@ -279,7 +310,8 @@ def _build(document: Document, entry: AutomatonFile, rewards: Rewards) -> Counti
                 **definition, counters=counters, silent_limit=entry.silent_limit
             )
     except CraniumError as problem:
-        problem.place = document.place(problem.path)
+        if problem.path or problem.place is None:
+            problem.place = document.place(problem.path)
         raise
     declared = {p: place for p, place in document.places.items() if p[:1] != ("transitions",)}
     return machine.remember_places(declared)
@@ -364,6 +396,12 @@ def _as_data(machine: CountingRewardAutomaton) -> dict[str, Any]:
     }
     required = ("propositions", "initial", "otherwise", "transitions")
     return {key: value for key, value in data.items() if value or key in required}
+
+
+def _count(data: Any) -> int:
+    """How many values there are in plain data, with those that hold others."""
+    inside = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    return 1 + sum(map(_count, inside))
 
 
 def _check_reward_names(machine: CountingRewardAutomaton) -> None:

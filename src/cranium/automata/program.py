@@ -19,9 +19,11 @@ from cranium.automata.transition import (
     zero_test,
 )
 from cranium.errors import (
+    AutomatonError,
     CounterRuleError,
     CounterUnderflowError,
     DuplicateNameError,
+    InvalidArgumentError,
     InvalidNameError,
     SilentLoopError,
     TerminalStateError,
@@ -33,6 +35,12 @@ from cranium.errors import (
 __all__ = ["CounterProgram", "in_order"]
 
 SILENT_LIMIT = 100_000
+MAX_SILENT_LIMIT = 1_000_000
+"""A run of so many silent transitions takes seconds, and every step may have one."""
+MAX_COUNTERS = 300
+"""Every transition has an entry for each counter, twice."""
+MAX_LEAVING = 1_000
+"""How many transitions may leave a state: all pairs of them are compared."""
 MAX_TITLE = 200
 
 
@@ -79,6 +87,7 @@ class CounterProgram:
         self.states = in_order(states)
         self.counters = in_order(counters)
         self.silent_limit = check_count("silent_limit", silent_limit)
+        self._check_sizes()
         for counter in self.counters:
             check_identifier("counter", counter)
         check_unique("counter", self.counters)
@@ -105,16 +114,40 @@ class CounterProgram:
         self.transitions = tuple(
             t.bound(number=i, num_counters=k) for i, t in enumerate(transitions, 1)
         )
+        self._outgoing = self._by_source(known)
+        self._silent = frozenset(t.source for t in self.transitions if t.silent)
+        self._enabled = {}
+
+    def _check_sizes(self) -> None:
+        if self.silent_limit > MAX_SILENT_LIMIT:
+            raise InvalidArgumentError(
+                f"silent_limit is at most {MAX_SILENT_LIMIT:,}, not {shorten(self.silent_limit)}",
+                path=("silent_limit",),
+            )
+        if len(self.counters) > MAX_COUNTERS:
+            raise CounterRuleError(
+                f"a machine has at most {MAX_COUNTERS} counters, not {len(self.counters):,}",
+                path=("counters",),
+            )
+
+    def _by_source(self, known: Iterable[str]) -> dict[str, list[Transition]]:
+        """The transitions that leave each state; those of unknown states are refused."""
         outgoing: dict[str, list[Transition]] = {state: [] for state in known}
         for transition in self.transitions:
             for key, state in (("from", transition.source), ("to", transition.target)):
-                if state not in known:
-                    unknown = UnknownNameError.of("state", state, known, f"{transition.where}: ")
+                if state not in outgoing:
+                    unknown = UnknownNameError.of("state", state, outgoing, f"{transition.where}: ")
                     raise unknown.at(transition.place, transition.path(key))
-            outgoing[transition.source].append(transition)
-        self._outgoing = outgoing
-        self._silent = frozenset(t.source for t in self.transitions if t.silent)
-        self._enabled = {}
+            leaving = outgoing[transition.source]
+            leaving.append(transition)
+            if len(leaving) > MAX_LEAVING:
+                raise AutomatonError(
+                    f"more than {MAX_LEAVING:,} transitions leave the state {transition.source!r}",
+                    place=transition.place,
+                    path=transition.path("from"),
+                    fix="join guards that lead to the same state, or split the state",
+                )
+        return outgoing
 
     @property
     def num_counters(self) -> int:
@@ -123,7 +156,7 @@ class CounterProgram:
 
     def outgoing(self, state: str) -> tuple[Transition, ...]:
         """The transitions that leave a state, in the order in which they were given."""
-        return tuple(self._outgoing[state])
+        return tuple(self._outgoing[self.check_state(state)])
 
     def select(self, state: str, zeros: str) -> tuple[Transition | None, tuple[Transition, ...]]:
         """The silent transition that fits ⟨u, Z(c)⟩, if there is one, and the reading ones."""
@@ -180,6 +213,14 @@ class CounterProgram:
             silent, _ = self.select(configuration.state, zero_test(configuration.counters))
             if silent is None:
                 return
+            if length >= self.silent_limit:
+                raise SilentLoopError(
+                    f"more than {self.silent_limit:,} silent transitions in a row, "
+                    f"now in {configuration}",
+                    place=silent.place,
+                    path=silent.path("silent"),
+                    fix="raise silent_limit if the run is meant to be that long",
+                )
             configuration = self.apply(silent, configuration)
             length += 1
             yield silent, configuration
@@ -187,35 +228,40 @@ class CounterProgram:
                 raise SilentLoopError(
                     f"silent transitions repeat the configuration {configuration} for ever",
                     place=silent.place,
+                    path=silent.path("silent"),
                     fix="let the loop change a counter towards the test that ends it",
                 )
             if length == power:
                 landmark, power = configuration, power * 2
-            if length >= self.silent_limit:
-                raise SilentLoopError(
-                    f"more than {self.silent_limit:,} silent transitions in a row, "
-                    f"now in {configuration}",
-                    place=silent.place,
-                    fix="raise silent_limit if the run is meant to be that long",
-                )
 
     def check_configuration(self, configuration: tuple[str, tuple[int, ...]]) -> Configuration:
         """Accept a configuration of this machine, given as one or as a plain pair."""
         try:
             state, given = configuration
-            counters = tuple(map(operator.index, given))
-        except (TypeError, ValueError):
+            counters = _whole_numbers(given)
+        except (AttributeError, OverflowError, TypeError, ValueError):
             raise CounterRuleError(
                 f"a configuration is a state and its counters, not {shorten(configuration)}"
             ) from None
-        if not isinstance(state, str) or state not in self._outgoing:
-            raise UnknownNameError.of("state", state, self._outgoing)
+        self.check_state(state)
         if len(counters) != len(self.counters) or (counters and min(counters) < 0):
             raise CounterRuleError(
                 f"{self.num_counters} counters of at least 0 belong to a configuration of this "
                 f"machine, not {shorten(counters)}"
             )
         return Configuration(state, counters)
+
+    def check_state(self, state: object) -> str:
+        """Accept the name of a state of this machine.
+
+        Example:
+            >>> import cranium
+            >>> cranium.library.load("anbcn").check_state("done")
+            'done'
+        """
+        if isinstance(state, str) and state in self._outgoing:
+            return state
+        raise UnknownNameError.of("state", state, self._outgoing)
 
     # Immutable, as automata-lib's machines are: every check is made once, on construction.
 
@@ -252,6 +298,17 @@ class CounterProgram:
 
 def _build(cls: type[CounterProgram], definition: dict[str, Any]) -> CounterProgram:
     return cls(**definition)
+
+
+def _whole_numbers(values: Iterable[Any]) -> tuple[int, ...]:
+    """The values of counters; 2.0 is 2, which it equals, as in every dictionary of them."""
+    try:
+        return tuple(map(operator.index, values))
+    except TypeError:
+        pairs = [(int(value.real), value) for value in values]
+    if any(whole != value for whole, value in pairs):
+        raise ValueError
+    return tuple(whole for whole, _ in pairs)
 
 
 def _checked_title(name: object) -> str:

@@ -42,6 +42,7 @@ Overlap = Callable[[Formula, Formula], str | None]
 """Two guards → a label that satisfies both, ready for a message, or None."""
 
 MAX_CYCLES = 10_000
+MAX_PAIRS = 1_000_000
 
 
 def check_decrements(program: CounterProgram) -> None:
@@ -128,12 +129,8 @@ def _silent_cycles(silent: list[Transition]) -> Iterable[list[Transition]]:
     leaving: dict[str, list[int]] = {}
     for j, other in enumerate(silent):
         leaving.setdefault(other.source, []).append(j)
-    follows = [
-        (i, j)
-        for i, one in enumerate(silent)
-        for j in leaving.get(one.target, ())
-        if _can_follow(one, silent[j])
-    ]
+    pairs = ((i, j) for i, one in enumerate(silent) for j in leaving.get(one.target, ()))
+    follows = [(i, j) for i, j in islice(pairs, MAX_PAIRS) if _can_follow(silent[i], silent[j])]
     if not follows:
         return
     import networkx
@@ -217,9 +214,13 @@ def check_reset(machine: CountingRewardAutomaton) -> Configuration:
     try:
         start, fired = machine.settle(Configuration(machine.initial, (0,) * machine.num_counters))
     except SilentLoopError as loop:
-        raise StaticSilentLoopError(f"at reset, {loop.message}", place=loop.place) from None
-    except CounterUnderflowError as underflow:
-        raise CounterRuleError(f"at reset, {underflow.message}", place=underflow.place) from None
+        raise StaticSilentLoopError(
+            f"at reset, {loop.message}", place=loop.place, path=loop.path, fix=loop.fix
+        ) from None
+    except CounterUnderflowError as low:
+        raise CounterRuleError(
+            f"at reset, {low.message}", place=low.place, path=low.path, fix=low.fix
+        ) from None
     for transition in fired:
         if not is_zero(transition.reward):
             raise RewardError(
@@ -233,5 +234,7 @@ def check_reset(machine: CountingRewardAutomaton) -> Configuration:
             f"silent transitions lead to the terminal state {start.state!r} at reset, "
             "so the episode ends before it begins",
             place=fired[-1].place,
+            path=fired[-1].path("to"),
+            fix="let the task begin in another state, or read a label before it ends",
         )
     return start

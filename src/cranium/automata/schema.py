@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cranium.automata.documents import Document, Path
-from cranium.automata.program import SILENT_LIMIT
+from cranium.automata.program import MAX_COUNTERS, MAX_SILENT_LIMIT, SILENT_LIMIT
 from cranium.errors import CounterRuleError, FileFormatError, UnknownNameError, shorten
 
 __all__ = ["AutomatonFile", "TransitionEntry", "automaton_schema", "read_tests", "validate"]
@@ -51,7 +51,9 @@ class AutomatonFile(_Strict):
 
     name: Annotated[str, Field(description="what the machine is called")] = ""
     propositions: Annotated[list[str], Field(description="the events that a label can hold")]
-    counters: Annotated[list[str], Field(description="the names of the counters")] = []
+    counters: Annotated[
+        list[str], Field(description="the names of the counters", max_length=MAX_COUNTERS)
+    ] = []
     states: Annotated[
         list[str],
         Field(description="the states that do not end the episode, if not all have transitions"),
@@ -64,7 +66,12 @@ class AutomatonFile(_Strict):
         Field(description="when no transition is enabled: stay, error, or a terminal state"),
     ] = "stay"
     silent_limit: Annotated[
-        int, Field(description="how many silent transitions may follow each other", ge=1)
+        int,
+        Field(
+            description="how many silent transitions may follow each other",
+            ge=1,
+            le=MAX_SILENT_LIMIT,
+        ),
     ] = SILENT_LIMIT
     transitions: Annotated[list[TransitionEntry], Field(description="the transitions")]
 

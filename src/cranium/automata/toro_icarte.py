@@ -78,7 +78,8 @@ def read_toro_icarte(
     if any(row.target == "u-1" for row in rows) and "u-1" not in ends:
         ends.append("u-1")  # the original's own name for the end
     # As in the original, what a terminal state would do is ignored.
-    return _machine(f"u{initial}", ends, [row for row in rows if row.source not in ends])
+    gone = set(ends)
+    return _machine(f"u{initial}", ends, [row for row in rows if row.source not in gone])
 
 
 def _match(pattern: re.Pattern[str], place: Place, line: str, wanted: str) -> re.Match[str]:
@@ -124,12 +125,13 @@ def _machine(initial: str, ends: list[str], transitions: list[Transition]) -> Re
         key=lambda state: int(state[1:]),
     )
     names = sorted({name for t in transitions for name in t.guard.propositions})
-    incomplete = any(
-        is_satisfiable(remaining(t for t in transitions if t.source == state)) for state in states
-    )
-    paid = {
-        end: [t.reward for t in transitions if t.target == end and t.source != end] for end in ends
-    }
+    leaving: dict[str, list[Transition]] = {state: [] for state in states}
+    paid: dict[str, list[Reward]] = {end: [] for end in ends}
+    for transition in transitions:
+        leaving[transition.source].append(transition)
+        if transition.target in paid:  # those of terminal states are ignored
+            paid[transition.target].append(transition.reward)
+    incomplete = any(is_satisfiable(remaining(found)) for found in leaving.values())
     return RewardMachine(
         propositions=names,
         initial=initial,

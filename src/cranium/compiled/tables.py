@@ -186,8 +186,9 @@ class GrowingSpace:
         self.reward_functions: list[RewardFunction] = []
         self.problems: dict[tuple[int, int], RunError] = {}
         self._index: dict[Configuration, int] = {}
+        self._waiting: dict[Configuration, list[tuple[int, int]]] = {}
         self._functions: dict[RewardFunction, int] = {}
-        self._grow(16)
+        self._grow(len(self.labels), 16)
         check_start(automaton, counter_limit)
         self.start = self.encode(automaton.start)
 
@@ -197,11 +198,11 @@ class GrowingSpace:
     @property
     def tables(self) -> AutomatonTables:
         """The tables as far as they are known: views, which later growth may leave behind."""
-        x = len(self)
+        rows, x = len(self.labels), len(self)
         return AutomatonTables(
-            self._next[:, :x],
-            self._reward[:, :x],
-            self._function[:, :x],
+            self._next[:rows, :x],
+            self._reward[:rows, :x],
+            self._function[:rows, :x],
             self._terminal[:x],
             self._accepting[:x],
         )
@@ -228,8 +229,10 @@ class GrowingSpace:
         """
         bits = self.automaton.alphabet.label(label)
         if bits not in self.labels:
+            rows, room = self._next.shape
+            if len(self.labels) == rows:
+                self._grow(2 * rows, room)
             self.labels = (*self.labels, bits)
-            self._grow(self._next.shape[1])
         return self.labels.index(bits)
 
     def decode(self, number: int) -> Configuration:
@@ -260,7 +263,7 @@ class GrowingSpace:
         if number >= self.max_configurations:
             raise _too_many(self.automaton, self.counter_limit, self.max_configurations)
         if number == self._next.shape[1]:
-            self._grow(2 * number)
+            self._grow(len(self._next), 2 * number)
         self.configurations.append(configuration)
         self._index[configuration] = number
         over = configuration == OVERFLOW
@@ -298,8 +301,25 @@ class GrowingSpace:
             found = self.automaton.step(self.configurations[number], self.labels[label])
         except RunError:
             return self._fill(label, number)
-        known = limited(found.configuration, self.counter_limit) in self._index
-        return self._fill(label, number) if known else UNKNOWN
+        target = limited(found.configuration, self.counter_limit)
+        if target in self._index:
+            return self._fill(label, number)
+        self._waiting.setdefault(target, []).append((label, number))
+        return UNKNOWN
+
+    def leading_to(self, number: int) -> Sequence[tuple[int, int]]:
+        """From where a configuration was found to be reached before it was met.
+
+        Returns:
+            Labels and configurations for which :meth:`look` returned UNKNOWN because of this one.
+
+        Example:
+            >>> import cranium
+            >>> space = GrowingSpace(cranium.library.load("anbcn"), ["A"])
+            >>> space.look(0, space.start) == UNKNOWN, space.leading_to(space.step(0, space.start))
+            (True, [(0, 0)])
+        """
+        return self._waiting.get(self.decode(number), ())
 
     def _strange(self, label: int, number: int) -> InvalidArgumentError:
         return InvalidArgumentError(
@@ -325,9 +345,10 @@ class GrowingSpace:
             self._reward[label, number] = step.reward
         return after
 
-    def _grow(self, capacity: int) -> None:
+    def _grow(self, rows: int, capacity: int) -> None:
+        """Make room; by doubling, so that all copying together is linear in what there is."""
         capacity = min(capacity, self.max_configurations)
-        shape = (len(self.labels), capacity)
+        shape = (rows, capacity)
         fresh = (
             ("_next", np.full(shape, UNKNOWN, np.int32)),
             ("_reward", np.zeros(shape, np.float64)),
