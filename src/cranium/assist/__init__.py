@@ -1,8 +1,9 @@
-"""From words to a verified automaton, with the help of a language model.
+"""From words to an automaton that passes checks, with the help of a language model.
 
 The model fills a small form (the plan); our own code makes the machine from it and checks it. What
-does not pass goes back to the model, a bounded number of times, and then is an error. Needs the
-extra ``llm``, except to replay a conversation that was recorded.
+does not pass goes back to the model, a bounded number of times, and then is an error. Without
+examples a wrong machine often passes: read what it does before it is used. Needs the extra ``llm``,
+except to replay a conversation that was recorded.
 """
 
 from pathlib import Path

@@ -295,9 +295,8 @@ def check_model(path: Path) -> None:
     try:
         __import__("xllamacpp")
     except ImportError:
-        raise MissingExtraError(
-            "serving a language model needs xllamacpp, which is not installed",
-            fix="pip install 'cranium[llm]'",
+        raise MissingExtraError.of(
+            "serving a language model needs xllamacpp, which is not installed", "llm"
         ) from None
 
 

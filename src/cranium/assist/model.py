@@ -124,9 +124,8 @@ class OpenAIModel:
         try:
             self._sdk = importlib.import_module("openai")
         except ImportError:
-            raise MissingExtraError(
-                "talking to a language model needs openai, which is not installed",
-                fix="pip install 'cranium[llm]'",
+            raise MissingExtraError.of(
+                "talking to a language model needs openai, which is not installed", "llm"
             ) from None
         key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
         if not self.base_url:

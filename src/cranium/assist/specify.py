@@ -1,4 +1,4 @@
-"""From words to a verified machine: ask, check, send back what is wrong, and never guess."""
+"""From words to a checked machine: ask, check, send back what is wrong, and never guess."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Specification:
-    """A task that was given in words, as a verified machine.
+    """A task that was given in words, as a machine that passed the checks.
 
     Attributes:
         description: The words.
@@ -169,11 +169,12 @@ def specify(
     mode: Mode | None = None,
     watch: Callable[[str], None] | None = None,
 ) -> Specification:
-    """Turn a description into a verified machine, or say what could not be agreed.
+    """Turn a description into a machine that passes the checks, or say what could not be agreed.
 
     A language model fills a small form, the plan; our own code makes the machine from it, checks
     it, and sends what is wrong back to the model, a bounded number of times. Nothing that the model
-    says is ever run.
+    says is ever run. Only ``examples`` check it against what was meant: without any, 9 of 24 tasks
+    with a small model were accepted and wrong, so read the restatement.
 
     Args:
         description: The task, in plain words.

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cranium.assist.model import Answer, Model, Request
+from cranium.automata.files import read_text
 from cranium.errors import FileAccessError, InvalidArgumentError, TranscriptError, shorten
 
 __all__ = ["Exchange", "Mode", "Transcript"]
 
+MAX_BYTES = 64 * 2**20
 Mode = Literal["live", "record", "replay"]
 
 
@@ -61,6 +63,7 @@ class Transcript:
         >>> Transcript(mode="replay", path=Path("no such file"))
         Traceback (most recent call last):
         cranium.errors.FileAccessError: cannot read no such file: No such file or directory
+          fix: look at the name of the file
     """
 
     model: Model | None = None
@@ -128,11 +131,7 @@ class Transcript:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise FileAccessError(f"cannot read {path}: {said}") from None
+    text = read_text(path, most=MAX_BYTES)
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         try:
             data = json.loads(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -14,6 +14,12 @@ from cranium.errors import PlanError
 __all__ = ["parse_automaton"]
 
 FAILED = "failed"
+MAX_TEXT = 20_000
+"""Models are asked for far shorter answers; a longer one is not read."""
+MAX_WORD = 100
+"""Longer words are no names. In a text of short words every pattern below takes linear time."""
+MAX_LISTED = 50
+"""How many events may stand for one transition, as in δ(q0, A or B or C)."""
 
 
 class _Rule(NamedTuple):
@@ -27,7 +33,8 @@ def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton
 
     It reads transition functions, such as ``δ(q0, M) = q1`` in plain text or LaTeX, arrows such as
     ``q0 --M--> q1``, tables, and sentences such as "On input M, move to state q1". What is not
-    described fails, as it does in a finite automaton.
+    described fails, as it does in a finite automaton. An answer of more than 20,000 characters is
+    refused.
 
     Example:
         >>> text = "δ(q0, M) → q1, δ(q1, P) → q2. The accepting state is q2."
@@ -38,6 +45,11 @@ def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton
         Traceback (most recent call last):
         cranium.errors.PlanError: there is no transition function in the answer
     """
+    if len(text) > MAX_TEXT:
+        raise PlanError(
+            f"an answer has at most {MAX_TEXT:,} characters, this has {len(text):,}",
+            fix="ask for the transition function only",
+        )
     names = list(events)
     plain = _plain(text)
     rules = _first_of_each(_functions(plain, names) or _table(plain, names) or _prose(plain, names))
@@ -102,14 +114,16 @@ def _machine(
 
 # Reading
 
-STATE = r"[A-Za-z]\w*(?:'|\d)*"
+STATE = r"[A-Za-z]\w*+"
+NUMBERED = r"[A-Za-z]\w*\d\w*+"
 
 
 GOING = r"->|\b(?:goes|go|moves?|transitions?|stays?|remains?)\b"
 
 
 def _plain(text: str) -> str:
-    """LaTeX and Markdown without their marks."""
+    """LaTeX and Markdown without their marks, and without words that are too long for names."""
+    text = re.sub(rf"\w{{{MAX_WORD + 1},}}+", " ", text)
     text = re.sub(r"\\(?:text|mathrm|mathit|mathbf)\s*\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\\(?:right|long)?(?:rightarrow|arrow)|\\to\b|\\mapsto|→|⟶|=>|⇒", "->", text)
     text = re.sub(r"\\delta\b|δ|\bdelta\b", "δ", text)
@@ -125,7 +139,7 @@ def _key(name: str) -> str:
 
 def _functions(text: str, names: Sequence[str]) -> list[_Rule]:
     events = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    several = rf"(?:{events})(?:\s*(?:,|or|/|and)\s*(?:{events}))*"
+    several = rf"(?:{events})(?:\s*(?:,|or|/|and)\s*(?:{events})){{0,{MAX_LISTED}}}"
     arrow = r"(?:->|:=|=|:)"
     forms = (
         rf"\(\s*({STATE})\s*,\s*({several})\s*\)\s*{arrow}\s*\(?({STATE})",
@@ -170,17 +184,17 @@ def _table(text: str, names: Sequence[str]) -> list[_Rule]:
 def _prose(text: str, names: Sequence[str]) -> list[_Rule]:
     """Sentences: under the name of a state, what each input does."""
     events = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    some = re.compile(rf"\b(?:{events})\b")
+    goals = re.compile(rf"{NUMBERED}|q_?trap|trap")
     found, here = [], None
     for line in text.splitlines():
-        start = re.search(rf"\b(?:state|in|from)\s+\(?({STATE}\d\w*)\)?", line, re.IGNORECASE)
-        some = re.search(rf"\b(?:input|reading|read|on|if|symbol)\b[^\n]*?\b(?:{events})\b", line)
-        goal = re.search(rf"(?:{GOING})[^\n]*?({STATE}\d\w*|q_?trap|trap)", line)
-        if some and goal and here:
-            before = line[: goal.start()]
-            found += [
-                _Rule(here, event, _key(goal[1]))
-                for event in re.findall(rf"\b(?:{events})\b", before)
-            ]
+        start = re.search(rf"\b(?:state|in|from)\s+\(?({NUMBERED})\)?", line, re.IGNORECASE)
+        word = re.search(r"\b(?:input|reading|read|on|if|symbol)\b", line)
+        goes = re.search(GOING, line)
+        goal = goes and goals.search(line, goes.end())
+        if word and some.search(line, word.end()) and goes and goal and here:
+            before = line[: goes.start()]
+            found += [_Rule(here, event, _key(goal[0])) for event in some.findall(before)]
         elif start:
             here = _key(start[1])
     return found
@@ -201,13 +215,14 @@ def _first_of_each(rules: Sequence[_Rule]) -> list[_Rule]:
 
 def _accepting(text: str, known: Sequence[str]) -> list[str]:
     found: list[str] = []
+    states = frozenset(known)
     for line in re.split(r"\n|(?<=[.;])\s", text):
         if re.search(r"(?i)\bnon-?\s?accept|\breject|\bnot\s+(?:an?\s+)?accept", line):
             continue
         word = re.search(r"(?i)\b(?:accept(?:ing|ance|s)?|final)\b|\bF\s*=", line)
         if word:
             after, before = (
-                _states(part, known) for part in (line[word.end() :], line[: word.start()])
+                _states(part, states) for part in (line[word.end() :], line[: word.start()])
             )
             aside = line[: word.start()].rstrip().endswith("(")  # q2 (accepting)
             told = "=" in line or "->" in line  # δ(q1, P) = q2, which is accepting
@@ -215,7 +230,7 @@ def _accepting(text: str, known: Sequence[str]) -> list[str]:
     return [state for state in dict.fromkeys(found) if "trap" not in state and "dead" not in state]
 
 
-def _states(text: str, known: Sequence[str]) -> list[str]:
+def _states(text: str, known: Collection[str]) -> list[str]:
     return [_key(name) for name in re.findall(STATE, text) if _key(name) in known]
 
 

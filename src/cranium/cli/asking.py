@@ -33,7 +33,13 @@ from cranium.errors import (
 __all__ = ["register"]
 
 DECLINED = 1
+MAX_EVENTS_FILE = 2**20
 RECORDED = "recorded:"
+UNCHECKED = (
+    "without examples a wrong machine can pass every check: "
+    "read it, or give some (--accept, --reject)"
+)
+DEFAULT = "a"
 CHOICES = "[a]ccept, [e]dit the plan, give a [c]ounterexample, or [q]uit?"
 
 
@@ -96,8 +102,9 @@ def ask(
 
     The model fills a small form; Cranium makes the machine from it, checks it, sends back what is
     wrong, and shows what it means before anything is written. Sequences that are given with
-    --accept and --reject check the answer; every second one is held back from the model. Any server
-    that speaks OpenAI's protocol will do; `cranium llm serve` starts one. For example:
+    --accept and --reject check the answer; every second one is held back from the model. Without
+    them a wrong machine often passes (9 of 24 tasks with a small model): read what it does. Any
+    server that speaks OpenAI's protocol will do; `cranium llm serve` starts one. For example:
     cranium ask "Collect mail and deliver it to a person." --events office -o task.yaml
     """
     if out is not None:
@@ -180,7 +187,7 @@ def _events(source: str | None, given: list[str] | None) -> dict[str, str]:
 
 
 def _read_events(path: Path) -> dict[str, str]:
-    data = read_yaml(read_text(path), str(path)).data
+    data = read_yaml(read_text(path, most=MAX_EVENTS_FILE), str(path)).data
     if not isinstance(data, dict):
         raise FileFormatError(f"{path} has no names with meanings, but {shorten(data)}")
     return check_events(data)
@@ -202,6 +209,8 @@ def _show(found: assist.Specification) -> None:
     tried, checked = len(found.verdict.attempts), len(found.examples)
     held = sum(one.held_back for one in found.examples)
     say(f"checked   examples: {checked}, held back: {held}; answers of the model: {tried}")
+    if not checked:
+        say(f"beware    {UNCHECKED}", "yellow")
     for other in readings[1:]:
         word = " ".join("+".join(label) or "{}" for label in other.differs)
         say(f"or        {other.checked.language} ({other.votes} samples): {word} differs", "yellow")
@@ -219,14 +228,17 @@ def _confirm(found: assist.Specification) -> str:
             fix="--yes accepts what has passed the checks",
         )
     while True:
-        said = typer.prompt(CHOICES, default="a").strip().lower()[:1]
-        if said in "aecq":
-            return str(said)
+        said: str = typer.prompt(CHOICES, default=DEFAULT).strip() or DEFAULT  # blanks are nothing
+        choice = said[0].lower()
+        if choice in ("a", "e", "c", "q"):
+            return choice
 
 
 def _counterexample(found: assist.Specification) -> assist.Example:
     """A sequence that is judged wrongly: what it should be, the machine itself tells."""
-    said = typer.prompt("a sequence of events that is judged wrongly")
+    said = ""
+    while not said.strip():  # the prompt itself asks again after Enter alone, but not after blanks
+        said = typer.prompt("a sequence of events that is judged wrongly")
     word = as_examples({"accept": [said]}, found.events)[0].word
     now = assist.accepts(found.machine, word)
     say(f"it is {'accepted' if now else 'rejected'} now, and is to be the other way round")

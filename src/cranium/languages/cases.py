@@ -26,6 +26,7 @@ from cranium.languages.syntax import (
     variables_of,
     walk,
 )
+from cranium.languages.work import Work
 
 __all__ = ["Case", "alternatives", "settle", "substituted", "values_to_try"]
 
@@ -169,18 +170,20 @@ def _check_number(counts: list[int]) -> None:
 # What is known of the exponents of one alternative
 
 
-def settle(expression: Expression, system: Differences) -> Iterator[Case]:
+def settle(expression: Expression, system: Differences, work: Work) -> Iterator[Case]:
     """Make all exponents natural numbers that are free of each other, or compared."""
-    for fixed, known in _nonnegative(expression, system):
+    for fixed, known in _nonnegative(expression, system, work):
         case = _merged(fixed, known.only(variables_of(fixed)))
         if case is not None:
             yield _shifted(*case)
 
 
 def _nonnegative(
-    expression: Expression, system: Differences
+    expression: Expression, system: Differences, work: Work
 ) -> Iterator[tuple[Expression, Differences]]:
     """No exponent is below zero; where that depends on several, small values are tried."""
+    # To close a system of differences, each variable is put between all pairs that know it.
+    work.spend(200 + len(system.at_least) ** 2 // (1 + len(system.variables)))
     needed: dict[tuple[str, str], int] = {}
     several: Linear | None = None
     for exponent in _exponents(expression):
@@ -206,8 +209,9 @@ def _nonnegative(
     for value in range(low, enough):
         known = system.fixed(name, value)
         if known.possible:
-            yield from _nonnegative(substituted(expression, {name: Linear((), value)}), known)
-    yield from _nonnegative(expression, system.having({(name, ZERO): enough}))
+            fixed = substituted(expression, {name: Linear((), value)})
+            yield from _nonnegative(fixed, known, work)
+    yield from _nonnegative(expression, system.having({(name, ZERO): enough}), work)
 
 
 def _exponents(expression: Expression) -> list[Linear]:

@@ -12,7 +12,7 @@ from cranium.languages.emit import emit
 from cranium.languages.network import Network
 from cranium.languages.parser import as_language
 from cranium.languages.plan import Plan, make_plan
-from cranium.languages.sharing import never_together
+from cranium.languages.sharing import Sharing
 from cranium.languages.sketch import When, build_network
 from cranium.languages.smallest import leave_out_the_impossible, merge_equal_states
 from cranium.languages.syntax import (
@@ -93,10 +93,11 @@ def _smallest(task: Language, first: bool, work: Work) -> tuple[Machine, tuple[C
     """The deterministic machine with as few counters as sharing gives."""
     plan, when, network, machine = _deterministic(task, first, work)
     rename: dict[Counter, Counter] = {}
+    sharing = Sharing(network, work)
     counters = [counter for counter in plan.counters if not counter.bounded]
     for counter in list(counters[1:]):
         for other in counters[: counters.index(counter)]:
-            if not never_together(network, other, counter):
+            if not sharing.never_together(other, counter):
                 continue
             trial = {**rename, counter: other}
             try:
@@ -104,7 +105,7 @@ def _smallest(task: Language, first: bool, work: Work) -> tuple[Machine, tuple[C
                 machine = determinise(shared, first=first, explain=False, work=work)
             except AmbiguityError:
                 continue
-            rename, network = trial, shared
+            rename, sharing = trial, Sharing(shared, work)
             counters.remove(counter)
             break
     return leave_out_the_impossible(merge_equal_states(machine, work), work), tuple(counters)
@@ -114,10 +115,10 @@ def _deterministic(
     task: Language, first: bool, work: Work
 ) -> tuple[Plan, _Modes, Network, Machine]:
     """Try the ways of counting until one is clear: when a repetition is counted, and where."""
-    plan = make_plan(task)
+    plan = make_plan(task, work=work)
     found = _clear(plan, first, work)
     if found is None and _has_alternatives(plan):
-        found = _clear(make_plan(task, apart=True), first, work)
+        found = _clear(make_plan(task, apart=True, work=work), first, work)
     if found is not None:
         return found
     try:

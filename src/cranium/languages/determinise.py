@@ -22,7 +22,7 @@ __all__ = ["AmbiguityError", "Machine", "Move", "above_after", "determinise"]
 
 MAX_STATES = 5000
 MAX_TESTED = 8
-SEARCH = 40_000
+SEARCH = 400_000
 MAX_TRIES = 10
 MAX_POSSIBLE = 50_000
 FOR_PREFIXES = "add an end event (finally done), or reward the first completion (first=True)"
@@ -119,7 +119,7 @@ class _Construction:
         tested = _tested(self.network, places)
         self.machine.tested[number] = tested
         for zeros in self._outcomes(places, tested):
-            self.work.spend(sum(len(self.network.steps[place]) for place in places))
+            self.work.spend(self._size(places))
             enabled = _enabled(self.network, places, dict(zeros))
             if _ends(self.network, places, dict(zeros)):
                 self.machine.accepts[number].add(zeros)
@@ -147,7 +147,7 @@ class _Construction:
             live = frozenset().union(*(self.network.live[place] for place in places))
             zeros = tuple((c, c in above) for c in sorted(live))
             self.possible.setdefault(places, set()).add(frozenset(zeros))
-            self.work.spend(sum(len(self.network.steps[place]) for place in places))
+            self.work.spend(self._size(places))
             enabled = _enabled(self.network, places, outcome)
             if _ends(self.network, places, outcome):
                 if enabled and not self.first:
@@ -164,13 +164,22 @@ class _Construction:
                 seen |= new
                 queue.extend(new)
 
+    def _size(self, places: Places) -> int:
+        """What looking at a state costs: its steps, and the counters that matter after them."""
+        network = self.network
+        return sum(
+            1 + len(step.tests) + len(network.live[step.target])
+            for place in places
+            for step in network.steps[place]
+        )
+
     def _after(
         self, steps: list[Step], above: frozenset[Counter], changes: dict[Counter, int]
     ) -> Iterator[tuple[Places, frozenset[Counter]]]:
         """The state after the steps, with each set of counters that may be above zero then."""
         places = frozenset(step.target for step in steps)
         live = frozenset().union(*(self.network.live[place] for place in places))
-        for after in above_after(above, live, changes):
+        for after in above_after(above, live, changes, self.work):
             yield places, after
 
     def _outcomes(self, places: Places, tested: tuple[Counter, ...]) -> list[Zeros]:
@@ -246,9 +255,9 @@ class _Construction:
         parents: dict[_Held, tuple[_Held, str] | None] = {start: None}
         queue = deque([start])
         while queue and self.left > 0:
-            self.left -= 1
             here = queue.popleft()
             counters = dict(here[1])
+            self.left -= 1 + self._size(here[0]) + len(counters)
             outcome = _Outcome(counters)
             if here[0] == places and all(outcome[c] == up for c, up in zeros):
                 yield _word_to(parents, here), counters
@@ -275,9 +284,9 @@ class _Construction:
         seen = {(place, begin) for place in places}
         given: set[tuple[str, ...]] = set()
         while queue and self.left > 0:
-            self.left -= 1
             place, values, word = queue.popleft()
             now = dict(values)
+            self.left -= 1 + len(word) // 8 + len(self.network.steps[place]) * (1 + len(now))
 
             def fits(tests: frozenset[tuple[Counter, bool]], now: dict[Counter, int] = now) -> bool:
                 return all((now.get(c, 0) > 0) == up for c, up in tests)
@@ -295,11 +304,12 @@ class _Construction:
 
 
 def above_after(
-    above: frozenset[Counter], live: Iterable[Counter], changes: Mapping[Counter, int]
+    above: frozenset[Counter], live: Iterable[Counter], changes: Mapping[Counter, int], work: Work
 ) -> Iterator[frozenset[Counter]]:
     """Which of the live counters may be above zero after a change: each set that is possible."""
     sure = {c for c in live if changes.get(c, 0) > 0 or (c in above and not changes.get(c))}
     doubtful = sorted(c for c in live if changes.get(c, 0) < 0)
+    work.spend(2 ** len(doubtful) * (1 + len(sure)))
     for signs in product([True, False], repeat=len(doubtful)):
         more = {c for c, up in zip(doubtful, signs, strict=True) if up}
         yield frozenset(sure | more)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import product
+from contextlib import suppress
 
+from cranium.automata.alphabet import MAX_NAME, check_identifier
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import And, Formula, Not, Or, Proposition
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
-from cranium.errors import LanguageError
+from cranium.errors import InvalidNameError, LanguageError
 from cranium.languages.determinise import Machine, Move, Zeros
 from cranium.languages.syntax import Counter, Language
 from cranium.languages.work import Work
@@ -30,9 +31,9 @@ def emit(
     name: str,
 ) -> CountingRewardAutomaton:
     """Write the machine down as an automaton, which compares all transitions of a state."""
-    for moves in machine.moves:
-        work.spend(5 * len(moves) ** 2)
-    return _Emission(language, machine, counters, reward, failure_reward).automaton(name)
+    for state, moves in enumerate(machine.moves):
+        work.spend(5 * len(moves) ** 2 + len(moves) * len(machine.possible[state]))
+    return _Emission(language, machine, counters, work, reward, failure_reward).automaton(name)
 
 
 class _Emission:
@@ -41,9 +42,11 @@ class _Emission:
         language: Language,
         machine: Machine,
         counters: tuple[Counter, ...],
+        work: Work,
         reward: float,
         failure_reward: float,
     ) -> None:
+        self.work = work
         self.letters = language.letters
         bound = dict(language.bindings)
         self.meaning = {x: bound.get(x, Proposition(x)) for x in self.letters}
@@ -172,25 +175,30 @@ class _Emission:
             )
             for zeros in outcomes
         }
-        merged = True
-        while merged:
-            merged = False
-            for one, other in product(sorted(patterns), repeat=2):
-                differ = [i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]
-                if len(differ) == 1 and "*" not in (one[differ[0]], other[differ[0]]):
-                    patterns -= {one, other}
-                    patterns.add(one[: differ[0]] + "*" + one[differ[0] + 1 :])
-                    merged = True
-                    break
+        while (pair := self._pair(patterns)) is not None:
+            one, other = pair
+            patterns -= {one, other}
+            patterns.add("".join(a if a == b else "*" for a, b in zip(one, other, strict=True)))
         return sorted(patterns, reverse=True)
+
+    def _pair(self, patterns: set[str]) -> tuple[str, str] | None:
+        """The first two patterns that differ in one test only, and that both ways."""
+        flipped = {"0": "1", "1": "0"}
+        for one in sorted(patterns):
+            self.work.spend(1 + len(one))
+            others = (
+                one[:i] + flipped[test] + one[i + 1 :] for i, test in enumerate(one) if test != "*"
+            )
+            if (other := min((o for o in others if o in patterns), default=None)) is not None:
+                return one, other
+        return None
 
     # Names
 
     def _counter_names(self) -> list[str]:
         names: list[str] = []
         for counter in self.counters:
-            words = re.findall(r"[^\W_]+", counter.variable.partition(".")[0])
-            base = "_".join(words).lower()
+            base = _counter_base(counter.variable.partition(".")[0])
             name, number = base, 2
             while name in names or name in self.letters:
                 name, number = f"{base}{number}", number + 1
@@ -201,17 +209,29 @@ class _Emission:
         """What is awaited: the letters that can come next."""
         names: list[str] = []
         taken: set[str] = {"done", "failed"}
+        following: dict[str, int] = {}  # the next number to try for each name
         for state, moves in enumerate(self.machine.moves):
             if self.always[state]:
                 names.append("done")
                 continue
             base = _listed(moves, self.letters)
-            name, number = base, 2
+            name, number = base, following.get(base, 2)
             while name in taken:
                 name, number = f"{base} ({number})", number + 1
+            following[base] = number
             taken.add(name)
             names.append(name)
         return names
+
+
+def _counter_base(variable: str) -> str:
+    """A counter's name from an exponent's: in small letters, and one that counters may have."""
+    base = "_".join(re.findall(r"[^\W_]+", variable)).lower()[: MAX_NAME - 10]
+    for name in (base, f"n_{base}".rstrip("_")):
+        with suppress(InvalidNameError):  # _1 is an exponent, and 1 no counter
+            check_identifier("counter", name)
+            return name
+    return "n"
 
 
 def _listed(moves: Sequence[Move], letters: Sequence[str]) -> str:

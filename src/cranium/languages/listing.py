@@ -33,6 +33,8 @@ __all__ = ["near_misses", "shortest_words", "words"]
 
 MORE = 30
 """How much longer than the shortest possible word a word is looked for."""
+LONGEST = 10_000
+"""How long a shortest word may be: nobody reads a longer one, and A^10000^10000 has one."""
 
 Word = tuple[str, ...]
 Parts = tuple[Expression, ...]
@@ -63,6 +65,8 @@ def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
     """
     language = as_language(language)
     start = shortest(language.expression, least_values(language))
+    if start > LONGEST:
+        return []
     found = (w for n in range(start, start + MORE) for w in _words_of_length(language, n))
     return list(islice(found, most))
 

@@ -72,11 +72,12 @@ def joined(edges: Edges, start: int, end: int, work: Work) -> Network:
     steps: dict[int, list[Step]] = {}
     accepting: dict[int, list[frozenset[tuple[Counter, bool]]]] = {}
     queue = [start]
+    letters: dict[int, list[tuple[int, dict[Counter, int]]]] = {}
     while queue:
         place = queue.pop()
         if place in steps:
             continue
-        found = dict.fromkeys(_steps_from(edges, place, work))
+        found = dict.fromkeys(_steps_from(edges, place, letters, work))
         steps[place] = list(found)
         accepting[place] = [
             frozenset(tests.items())
@@ -102,7 +103,7 @@ def _before(
         if mark in seen:
             continue
         seen.add(mark)
-        work.spend()
+        work.spend(1 + len(edges[here]) + 4 * (len(tests) + len(changes)))
         yield here, tests, changes
         for edge in edges[here]:
             if edge.kind == "before" and all(tests.get(c, want) == want for c, want in edge.tests):
@@ -110,11 +111,17 @@ def _before(
                 stack.append((edge.target, more, summed(changes, edge.changes)))
 
 
-def _steps_from(edges: Edges, place: int, work: Work) -> Iterator[Step]:
+def _steps_from(
+    edges: Edges, place: int, letters: dict[int, list[tuple[int, dict[Counter, int]]]], work: Work
+) -> Iterator[Step]:
+    """The steps from a place; ``letters`` remembers where each letter leads."""
     for here, tests, changes in _before(edges, place, work):
         for edge in edges[here]:
             if edge.kind == "letter":
-                for target, later in _after(edges, edge.target):
+                if edge.target not in letters:
+                    letters[edge.target] = list(_after(edges, edge.target, work))
+                work.spend(len(letters[edge.target]) * (1 + 2 * (len(tests) + len(changes))))
+                for target, later in letters[edge.target]:
                     total = summed(changes, later.items())
                     kept = frozenset((c, m) for c, m in total.items() if m)
                     # What is taken with the last letter was there with the first: say so.
@@ -124,7 +131,7 @@ def _steps_from(edges: Edges, place: int, work: Work) -> Iterator[Step]:
                         yield Step(edge.letter, wanted, kept, target)
 
 
-def _after(edges: Edges, place: int) -> Iterator[tuple[int, dict[Counter, int]]]:
+def _after(edges: Edges, place: int, work: Work) -> Iterator[tuple[int, dict[Counter, int]]]:
     """The places where a letter leads, with the changes that are made after it.
 
     A repetition that is complete is counted at once: the way on is behind the count.
@@ -135,6 +142,7 @@ def _after(edges: Edges, place: int) -> Iterator[tuple[int, dict[Counter, int]]]
         goes_on = False
         for inner in _plainly_reached(edges, here):
             there = edges[inner]
+            work.spend(1 + len(there))
             goes_on = goes_on or not there
             for edge in there:
                 if edge.kind == "after":
@@ -212,7 +220,7 @@ def _find_live(network: Network) -> None:
     network.live = {place: frozenset(found) for place, found in live.items()}
 
 
-def folded(network: Network) -> Network:
+def folded(network: Network, work: Work) -> Network:
     """Let places stand for the values of the counters that have finitely many."""
     used = {c for steps in network.steps.values() for step in steps for c, _ in step.changes}
     if not any(counter.bounded for counter in used):
@@ -226,6 +234,7 @@ def folded(network: Network) -> Network:
         place, values = here[0], dict(here[1])
         steps = []
         for step in network.steps[place]:
+            work.spend(1 + len(values) + len(step.tests) + len(step.changes))
             if not _allowed(step.tests, values):
                 continue
             after = summed(values, ((c, m) for c, m in step.changes if c.bounded))

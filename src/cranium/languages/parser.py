@@ -31,6 +31,8 @@ from cranium.languages.syntax import (
     Shuffle,
     children,
     letters_of,
+    variables_of,
+    walk,
 )
 
 __all__ = ["as_language", "parse_language"]
@@ -38,6 +40,8 @@ __all__ = ["as_language", "parse_language"]
 MAX_TEXT = 20_000
 MAX_DEPTH = 60
 MAX_LETTERS = 200
+MAX_VARIABLES = 100
+MAX_POWERS = 300
 MAX_NUMBER = 10_000
 KEYWORDS = RESERVED | {"where", "never", "with", "finally", "shuffle"}
 
@@ -127,6 +131,7 @@ def _refuse(problem: UnexpectedInput, text: str) -> NoReturn:
     wanted = getattr(problem, "accepts", None) or getattr(problem, "allowed", None) or set()
     numbers = {"NAME": "a variable"} if "INT" in wanted else {}
     said, offset = explain(problem, text, {**_SAID, **numbers})
+    offset = min(offset, len(_without_comments(text).rstrip()))  # the end is where the task ends
     raise LanguageSyntaxError.pointing(f"a task expects {said}", text, offset) from None
 
 
@@ -135,6 +140,7 @@ class _Builder(Transformer[Token, Any]):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.text = text
+        self.code = _without_comments(text)
 
     def refuse(self, meta: Meta | Token, message: str, fix: str | None = None) -> NoReturn:
         offset = getattr(meta, "start_pos", 0) or 0
@@ -287,7 +293,7 @@ class _Builder(Transformer[Token, Any]):
     def binding(self, meta: Meta, parts: list[Any]) -> tuple[str, Any]:
         token, (start, end) = parts
         try:
-            formula = parse_formula(self.text[start:end])
+            formula = parse_formula(self.code[start:end])
         except FormulaSyntaxError as problem:
             self.refuse(Token("NAME", "", start_pos=start), problem.message)
         return "with", (token, self.name(token, "letter"), formula)
@@ -325,9 +331,19 @@ class _Builder(Transformer[Token, Any]):
         never: list[str],
         bindings: dict[str, Formula],
     ) -> Language:
-        if len(letters_of(expression)) > MAX_LETTERS:
+        letters, variables = letters_of(expression), variables_of(expression)
+        if len(letters) > MAX_LETTERS:
             raise LanguageSyntaxError(
-                f"a language may have {MAX_LETTERS} letters, this has {len(letters_of(expression))}"
+                f"a language may have {MAX_LETTERS} letters, this has {len(letters)}"
+            )
+        if len(variables) > MAX_VARIABLES:
+            raise LanguageSyntaxError(
+                f"a language may have {MAX_VARIABLES} exponents, this has {len(variables)}"
+            )
+        powers = sum(isinstance(node, Power) for node in walk(expression))
+        if powers > MAX_POWERS:
+            raise LanguageSyntaxError(
+                f"a language may use exponents {MAX_POWERS} times, this does so {powers:,} times"
             )
         language = Language(
             expression,
@@ -343,16 +359,18 @@ class _Builder(Transformer[Token, Any]):
         return language
 
     def _check_letters(self, language: Language) -> None:
+        needed = set(letters_of(language.expression))
         for name in language.never:
-            if name in letters_of(language.expression):
+            if name in needed:
                 self._point_at(name, f"{name!r} must never happen, but the task needs it")
         for name, _ in language.bindings:
-            if name not in language.letters:
+            if name not in needed and name not in language.never:
                 self._point_at(name, f"{name!r} is bound to a formula, but no letter of the task")
 
     def _check_variables(self, language: Language) -> None:
-        for name in language.variables:
-            if name in language.letters:
+        letters, variables = set(language.letters), language.variables
+        for name in variables:
+            if name in letters:
                 self._point_at(name, f"{name!r} is a letter and an exponent", "rename one of them")
             low, high = language.bounds(name)
             if high is not None and high < low:
@@ -363,8 +381,8 @@ class _Builder(Transformer[Token, Any]):
                 )
         for constraint in language.constraints:
             for side in (constraint.left, constraint.right):
-                if isinstance(side, str) and side not in language.variables:
-                    known = ", ".join(language.variables) or "none"
+                if isinstance(side, str) and side not in variables:
+                    known = ", ".join(variables) or "none"
                     self._point_at(side, f"no exponent is called {side!r}", f"known: {known}")
 
     def _point_at(
@@ -375,9 +393,14 @@ class _Builder(Transformer[Token, Any]):
         within: tuple[int, int] = (0, MAX_TEXT),
     ) -> NoReturn:
         whole = re.compile(rf"(?<!\w)\d*{re.escape(name)}(?!\w)")
-        places = [match.start() for match in whole.finditer(self.text, *within)]
+        places = [match.start() for match in whole.finditer(self.code, *within)]
         token = Token("NAME", name, start_pos=places[-1] if places else 0)
         self.refuse(token, message, fix)
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks for its comments, so that everything else stays where it is."""
+    return re.sub(r"#[^\n]*", lambda comment: " " * len(comment[0]), text)
 
 
 def _depth(expression: Expression) -> int:

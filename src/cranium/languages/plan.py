@@ -32,6 +32,7 @@ from cranium.languages.syntax import (
     variables_of,
     walk,
 )
+from cranium.languages.work import Work
 
 __all__ = ["Plan", "make_plan"]
 
@@ -44,13 +45,14 @@ class Plan:
     counters: tuple[Counter, ...]
 
 
-def make_plan(language: Language, *, apart: bool = False) -> Plan:
+def make_plan(language: Language, *, apart: bool = False, work: Work | None = None) -> Plan:
     """Decide what is counted where.
 
     Args:
         language: The language.
         apart: Whether an exponent has counters of its own in each alternative, even where the
             alternatives seem to count alike.
+        work: What may still be spent.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -59,7 +61,8 @@ def make_plan(language: Language, *, apart: bool = False) -> Plan:
         >>> make_plan(parse_language("A^N B^M")).counters
         ()
     """
-    planned = _Alternatives(Differences.of(language), apart).plan(language.expression)
+    system = Differences.of(language)
+    planned = _Alternatives(system, apart, work or Work()).plan(language.expression)
     if planned is None:
         raise LanguageError(
             "no values of the exponents satisfy all conditions, so there is no word",
@@ -73,8 +76,9 @@ def make_plan(language: Language, *, apart: bool = False) -> Plan:
 class _Alternatives:
     """Plans each alternative by itself."""
 
-    def __init__(self, system: Differences, apart: bool) -> None:
+    def __init__(self, system: Differences, apart: bool, work: Work) -> None:
         self.system = system
+        self.work = work
         self.apart = apart
         self.number = 0
 
@@ -89,7 +93,7 @@ class _Alternatives:
                 continue
             forms = {name: Linear((), value) for name, value in values.items()}
             for one in alternatives(substituted(expression, forms), set(), system, self.plan):
-                for case in settle(one, system):
+                for case in settle(one, system, self.work):
                     self.number += 1
                     made.append(_Planner(case, f".{self.number}" * self.apart).expression)
         return None if not made else made[0] if len(made) == 1 else Choice(tuple(made))

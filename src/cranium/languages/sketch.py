@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import count, product
+from math import prod
 from typing import Literal
 
 from cranium.languages.network import (
@@ -62,7 +63,7 @@ def build_network(
     sketch = _Sketch(when, rename, work or Work())
     start = sketch.place()
     end = sketch.build(plan, start)
-    return folded(joined(sketch.edges, start, end, sketch.work))
+    return folded(joined(sketch.edges, start, end, sketch.work), sketch.work)
 
 
 class _Sketch:
@@ -204,12 +205,12 @@ class _Sketch:
         end = self.place()
         while queue:
             here = queue.pop()
-            for step, after in move(parts, here):
+            for step, after in move(parts, here, self.work):
                 if after not in known:
                     known[after] = self.place()
                     queue.append(after)
                 self._draw_step(known[here], step, known[after])
-            for tests in _ends_together(parts, here):
+            for tests in _ends_together(parts, here, self.work):
                 self.edges[known[here]].append(Edge("before", end, "", tuple(tests)))
         return end
 
@@ -222,16 +223,18 @@ class _Sketch:
 Places = tuple[int, ...]
 
 
-def _apart(parts: list[Network], here: Places) -> Iterator[tuple[Step, Places]]:
+def _apart(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[Step, Places]]:
     """One part reads a letter, the others wait."""
     for index, (part, place) in enumerate(zip(parts, here, strict=True)):
         for step in part.steps[place]:
+            work.spend(len(parts))
             yield step, (*here[:index], step.target, *here[index + 1 :])
 
 
-def _together(parts: list[Network], here: Places) -> Iterator[tuple[Step, Places]]:
+def _together(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[Step, Places]]:
     """All parts read the same letter."""
     choices = [part.steps[place] for part, place in zip(parts, here, strict=True)]
+    work.spend(prod(map(len, choices)))
     for steps in product(*choices):
         if len({step.letter for step in steps}) == 1:
             tests = frozenset().union(*(step.tests for step in steps))
@@ -243,8 +246,11 @@ def _together(parts: list[Network], here: Places) -> Iterator[tuple[Step, Places
                 yield joint, tuple(step.target for step in steps)
 
 
-def _ends_together(parts: list[Network], here: Places) -> Iterator[frozenset[tuple[Counter, bool]]]:
+def _ends_together(
+    parts: list[Network], here: Places, work: Work
+) -> Iterator[frozenset[tuple[Counter, bool]]]:
     ways = [part.accepting[place] for part, place in zip(parts, here, strict=True)]
+    work.spend(prod(map(len, ways)))
     for tests in product(*ways):
         joint: frozenset[tuple[Counter, bool]] = frozenset().union(*tests)
         if consistent(joint):

@@ -21,8 +21,9 @@ def merge_equal_states(machine: Machine, work: Work) -> Machine:
     tables = [_table(machine, state) for state in range(len(machine.moves))]
     block = _without_cycles(tables)
     count = len(set(block))
+    size = 5 * (len(tables) + sum(len(moves) for moves, _ in tables))
     while True:
-        work.spend(len(tables))
+        work.spend(size)
         signatures = [
             (
                 block[state],
@@ -109,8 +110,7 @@ def leave_out_the_impossible(machine: Machine, work: Work) -> Machine:
             continue
         for move in machine.moves[state]:
             if move.zeros == outcome:
-                work.spend()
-                for signs in above_after(above, live[move.target], dict(move.changes)):
+                for signs in above_after(above, live[move.target], dict(move.changes), work):
                     after = (move.target, signs)
                     if after not in seen:
                         seen.add(after)

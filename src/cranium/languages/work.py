@@ -6,7 +6,7 @@ from cranium.errors import LanguageError
 
 __all__ = ["Work"]
 
-MAX_WORK = 1_000_000
+MAX_WORK = 5_000_000
 
 
 class Work:
