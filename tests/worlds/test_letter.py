@@ -39,7 +39,7 @@ def test_a_move_off_the_grid_stays_and_is_a_step_that_ends_on_the_cell():
 
 
 def test_the_word_of_the_experiment_is_rewarded():
-    env = cranium.product(LetterEnv.experiment(1), cranium.library.load("anbcdn"))
+    env = cranium.product(LetterEnv.experiment(1), cranium.library.load("anbcdn"), horizon=100)
     env.reset(seed=0)
     walk = [*TO_A, UP, DOWN, RIGHT, RIGHT, RIGHT, DOWN, DOWN, DOWN, LEFT, LEFT, LEFT]
     rewards = [env.step(action)[1] for action in walk]

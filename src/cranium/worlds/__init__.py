@@ -8,6 +8,7 @@ from cranium.worlds.grid import Grid
 from cranium.worlds.letter import LetterEnv, LetterSpec
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld, Region
+from cranium.worlds.sampling import Sampling
 from cranium.worlds.tabular import TabularWorld
 from cranium.worlds.water import WaterWorld
 
@@ -22,6 +23,7 @@ __all__ = [
     "Outcome",
     "PointWorld",
     "Region",
+    "Sampling",
     "TabularWorld",
     "WaterWorld",
     "enumerate_env",

@@ -38,9 +38,10 @@ def check_number(what: str, value: Any, low: float, high: float, *, above: bool 
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: the speed is a number above 0 and up to 1, not 0
     """
-    if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
-        number = float(value)
-        if low <= number <= high and not (above and number == low):
+    given: Any = value  # which may be whole, and too large for a float
+    if isinstance(value, Real) and not isinstance(value, bool) and low <= given <= high:
+        number = float(given)
+        if isfinite(number) and not (above and number == low):
             return number
     least = "above" if above else "from"
     raise InvalidArgumentError(
@@ -75,10 +76,17 @@ def as_push(
             unit: NDArray[np.float32] = moves[int(action)]
             return unit
     else:
-        try:
-            push = np.asarray(action, np.float32)
-        except (TypeError, ValueError):
-            push = np.empty(0, np.float32)
+        single = isinstance(action, np.ndarray) and action.dtype == np.float32
+        push = action if single else _singles(action)
         if push.shape == (2,) and np.isfinite(push).all():
             return push
     raise InvalidArgumentError(f"an action of this world is in {space}, not {shorten(action)}")
+
+
+def _singles(action: Any) -> NDArray[np.float32]:
+    """Numbers in single precision; none if they are no numbers."""
+    try:
+        with np.errstate(over="ignore"):  # what is beyond it is refused as infinite
+            return np.asarray(action, np.float32)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0, np.float32)

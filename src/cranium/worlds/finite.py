@@ -6,18 +6,28 @@ the same world by construction.
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from math import fsum, isfinite
+from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, LabelError, check_count, shorten
+from cranium.errors import InvalidArgumentError, LabelError, WorldError, check_count, shorten
 from cranium.worlds.observations import kept
 
-__all__ = ["FiniteWorld", "Outcome", "as_events", "check_options", "check_span", "supply"]
+__all__ = [
+    "FiniteWorld",
+    "Outcome",
+    "as_events",
+    "check_options",
+    "check_probabilities",
+    "check_span",
+    "supply",
+]
 
 State = Hashable
 Events = frozenset[str]
@@ -38,8 +48,12 @@ class Outcome(NamedTuple):
 
 
 MAX_MOVES = 1 << 16
+GREATEST = 2**31 - 1
+"""The greatest number of times that something can be had."""
 WIDEST = 1000
 """How far apart the least and the greatest of a drawn number may be: all of them are listed."""
+SLACK = 1e-9
+"""How far from 1 probabilities may sum up: that much is lost by rounding."""
 
 
 class FiniteWorld(gym.Env[Observation, np.int64]):
@@ -121,6 +135,16 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         """
         return {}
 
+    def twin(self) -> Self:
+        """A second world with the same model, to step in without disturbing this one.
+
+        What was worked out stays behind, and what the model is made of is shared.
+        """
+        other = copy.copy(self)
+        other.state, other.events = None, frozenset()
+        other._moves, other._starts, other._labels = {}, None, {frozenset(): other.events}
+        return other
+
     # The environment
 
     def reset(
@@ -129,8 +153,12 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         """Begin an episode; ``options`` can fix what is random (see the world)."""
         super().reset(seed=seed)
         if options or self._starts is None:
-            starts = self.initial(options or {})
-            found = [p for p, _ in starts], [state for _, state in starts]
+            named = self.initial(options or {})
+            check_probabilities([probability for probability, _ in named], "the starts")
+            starts: dict[Any, float] = {}  # one that is named twice is one, as in the listed world
+            for probability, state in named:
+                starts[state] = starts.get(state, 0.0) + probability
+            found = list(starts.values()), list(starts)
             if not options:
                 self._starts = found
         else:
@@ -157,13 +185,15 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
             )
         state, action = self.state, int(wanted)
         outcomes = self.outcomes(state, action)
+        chances = [o.probability for o in outcomes]
+        check_probabilities(chances, f"the outcomes of action {action} in {shorten(state)}")
         found = [
             (o.state, self._label(state, action, o.state), self.observe(o.state), o.terminated)
             for o in outcomes
         ]
         if len(self._moves) >= MAX_MOVES:
             self._moves.clear()
-        self._moves[state, action] = [o.probability for o in outcomes], found
+        self._moves[state, action] = chances, found
         return self._moves[state, action]
 
     def _label(self, state: Any, action: int, after: Any) -> Events:
@@ -179,6 +209,27 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
             if total > drawn:
                 return index
         return len(probabilities) - 1
+
+
+def check_probabilities(chances: Iterable[float], what: str) -> None:
+    """Refuse what is no probability distribution.
+
+    Example:
+        >>> check_probabilities([0.5, 0.3], "the starts")
+        Traceback (most recent call last):
+        cranium.errors.WorldError: the starts have probabilities that sum to 0.8
+          fix: probabilities are numbers from 0 to 1 that sum to 1
+    """
+    every, fix = list(chances), "probabilities are numbers from 0 to 1 that sum to 1"
+    for chance in every:
+        try:
+            good = isfinite(chance) and chance >= 0
+        except TypeError:
+            good = False
+        if not good:
+            raise WorldError(f"{what} have the probability {shorten(chance)}", fix=fix)
+    if abs(fsum(every) - 1) > SLACK:
+        raise WorldError(f"{what} have probabilities that sum to {fsum(every):.10g}", fix=fix)
 
 
 def as_events(found: Any) -> Events:
@@ -212,6 +263,8 @@ def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
     low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
     check_count(what, low)
     check_count(most, high, least=low)
+    if high > GREATEST:
+        raise InvalidArgumentError(f"{most} is at most {GREATEST:,}, not {shorten(high)}")
     if high - low > WIDEST:
         raise InvalidArgumentError(
             f"{what} is drawn from {WIDEST + 1:,} numbers at most, not from {high - low + 1:,}"

@@ -20,6 +20,7 @@ MOVES: Mapping[str, Cell] = {"right": (0, 1), "left": (0, -1), "up": (-1, 0), "d
 """The actions, in order."""
 
 _STEPS = tuple(MOVES.values())
+MAX_CELLS = 1_000_000
 PIXELS = 32
 COLOURS = {
     "floor": (250, 250, 247),
@@ -61,6 +62,13 @@ class Grid:
     columns: int
     walls: frozenset[Cell] = frozenset()
     blocked: frozenset[frozenset[Cell]] = field(default_factory=frozenset)
+
+    def __post_init__(self) -> None:
+        if self.rows * self.columns > MAX_CELLS:
+            raise InvalidArgumentError(
+                f"a grid has at most {MAX_CELLS:,} cells, not "
+                f"{shorten(self.rows)} rows of {shorten(self.columns)}"
+            )
 
     def move(self, cell: Cell, action: int) -> Cell:
         """Where a move leads: a move against a wall, or off the grid, stays."""

@@ -1,14 +1,24 @@
-"""Observations of any space: kept safe, and as keys."""
+"""Observations of any space: kept safe, as keys, as text, and as their space would have them."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
 
-__all__ = ["hashable", "kept"]
+from cranium.errors import WorldError, shorten
+
+__all__ = ["conform", "hashable", "kept", "written"]
+
+NAN = "nan"
+"""Stands in a key for what is not a number: NaN is not even equal to itself."""
+MOST_NUMBERS = 1000
+"""An array of more numbers is known by a digest of them: a tuple would take too much room."""
 
 
 def kept(observation: Any) -> Any:
@@ -27,17 +37,138 @@ def kept(observation: Any) -> Any:
 
 
 def hashable(observation: Any) -> Hashable:
-    """An observation as a key.
+    """An observation as a key: the same numbers are the same key, however they are kept.
+
+    Neither the dtype of an array matters, nor whether it is an array, a list or a tuple, nor the
+    sign of a zero.
 
     Example:
-        >>> hashable({"x": np.int64(3), "y": (1, 2)})
+        >>> hashable({"x": np.int64(3), "y": np.array([1, 2], np.uint8)})
         (('x', 3), ('y', (1, 2)))
+        >>> hashable(np.array([-0.0, 2.0])) == hashable([0, 2])
+        True
     """
     if isinstance(observation, np.ndarray):
-        return (observation.shape, observation.tobytes())
+        return _array_key(observation)
     if isinstance(observation, Mapping):
         return tuple((name, hashable(part)) for name, part in sorted(observation.items()))
     if isinstance(observation, tuple | list):
         return tuple(hashable(part) for part in observation)
     key: Hashable = observation.item() if isinstance(observation, np.generic) else observation
-    return key
+    return NAN if isinstance(key, float) and key != key else key  # noqa: PLR0124 - only NaN is not
+
+
+def _array_key(array: NDArray[Any]) -> Hashable:
+    if array.size > MOST_NUMBERS:
+        return _digest(array)
+    values = array.tolist()
+    if array.dtype.kind in "fc" and (strange := np.isnan(array)).any():
+        values = np.where(strange, NAN, array.astype(object)).tolist()
+    return tuple(values) if array.ndim == 1 else _as_tuples(values)
+
+
+def _as_tuples(values: Any) -> Any:
+    return tuple(map(_as_tuples, values)) if isinstance(values, list) else values
+
+
+def _digest(array: NDArray[Any]) -> str:
+    """The key of a large array: its shape, and a digest of its numbers, whatever their dtype."""
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), np.nan, array + 0.0)  # one NaN, and no zero below zero
+        whole = np.isfinite(array) & (array == np.rint(array)) & (np.abs(array) < 2**53)
+        array = array.astype(np.int64 if whole.all() else np.float64)
+    elif array.dtype.kind in "iub" and (array.dtype != np.uint64 or array.max() < 2**63):
+        array = array.astype(np.int64)
+    content = array.tobytes() if array.dtype.kind in "iuf" else repr(array.tolist()).encode()
+    sizes = "×".join(map(str, array.shape))
+    return f"{sizes} numbers, {hashlib.blake2b(content, digest_size=16).hexdigest()}"
+
+
+def written(observation: Any, limit: int = 60) -> str:
+    """An observation as text, in plain numbers.
+
+    Example:
+        >>> written({"at": np.array([2, 0], np.int8), "apples": np.int64(3)})
+        '{at: (2, 0), apples: 3}'
+        >>> written(np.zeros(100), limit=20)
+        '(0.0, 0.0, 0.0, 0.0…'
+    """
+    if isinstance(observation, Mapping):
+        parts = (f"{name}: {written(part, limit)}" for name, part in observation.items())
+        text = "{" + ", ".join(parts) + "}"
+    else:
+        start = np.ravel(observation)[:limit] if _is_large(observation) else observation
+        text = str(hashable(start))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _is_large(observation: Any) -> bool:
+    return isinstance(observation, np.ndarray) and observation.size > MOST_NUMBERS
+
+
+def conform(observation: Any, space: spaces.Space[Any]) -> Any:
+    """An observation as its space would have it: arrays of the space's dtype and shape.
+
+    Lists, tuples and arrays of other dtypes become what an environment with that space shows, if
+    their numbers are the same. Bounds are not looked at.
+
+    Raises:
+        WorldError: It has another shape, other parts, or numbers that the dtype cannot hold.
+
+    Example:
+        >>> conform([2, 0], spaces.MultiDiscrete([3, 3]))
+        array([2, 0])
+        >>> conform([[2, 0]], spaces.MultiDiscrete([3, 3]))
+        Traceback (most recent call last):
+        cranium.errors.WorldError: the observation ((2, 0),) has the shape (1, 2), not (2,) as in
+        MultiDiscrete([3 3])
+          fix: give it as the environment shows it
+    """
+    if isinstance(space, spaces.Discrete):
+        return observation if type(observation) is int else int(_numbers(observation, space, ()))
+    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
+        array = isinstance(observation, np.ndarray)
+        if array and observation.dtype == space.dtype and observation.shape == space.shape:
+            return observation
+        return _numbers(observation, space, space.shape or ())
+    if isinstance(space, spaces.Tuple):
+        if not isinstance(observation, tuple | list) or len(observation) != len(space.spaces):
+            raise _strange(observation, f"not a tuple of {len(space.spaces)} parts", space)
+        return tuple(map(conform, observation, space.spaces))
+    if isinstance(space, spaces.Dict):
+        if not isinstance(observation, Mapping) or set(observation) != set(space.spaces):
+            names = ", ".join(map(str, space.spaces))
+            raise _strange(observation, f"not a dictionary with the keys {names}", space)
+        return {name: conform(observation[name], part) for name, part in space.spaces.items()}
+    return observation
+
+
+def _numbers(observation: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Numbers with the dtype and the shape of a space."""
+    try:
+        found = np.asarray(observation)
+    except (ValueError, TypeError):  # lists of different lengths
+        raise _strange(observation, "not an array of numbers", space) from None
+    if found.dtype.kind not in "biuf":
+        raise _strange(observation, "not made of numbers", space)
+    if found.shape != shape:
+        wanted = f"not {shape} as in" if shape else "where one number is observed, in"
+        raise WorldError(
+            f"the observation {written(observation)} has the shape {found.shape}, {wanted} {space}",
+            fix="give it as the environment shows it",
+        )
+    kind = np.dtype(space.dtype or np.int64)
+    if kind.kind == "f" == found.dtype.kind and isinstance(observation, np.ndarray):
+        return found  # an environment may be more precise than its space says
+    with np.errstate(all="ignore"):
+        cast = found.astype(kind)
+    if kind.kind != "f" and not np.array_equal(cast, found):
+        raise _strange(observation, f"not made of numbers that {kind} can hold", space)
+    return cast
+
+
+def _strange(observation: Any, what: str, space: spaces.Space[Any]) -> WorldError:
+    return WorldError(
+        f"the observation {shorten(observation)} is {what}: observations are in {space}",
+        fix="give it as the environment shows it",
+    )

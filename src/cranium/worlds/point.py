@@ -175,6 +175,26 @@ class PointWorld(gym.Env[Floats, Any]):
         across = [(right, -down) for down, right in MOVES.values()]  # y grows upwards
         self.moves: Floats = np.array(across, np.float32)
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What it was made with, as far as that matters to what happens in it.
+
+        Example:
+            >>> PointWorld(speed=0.2).parameters["speed"]
+            0.2
+        """
+        spans = zip(self.least.tolist(), self.most.tolist(), strict=True)
+        return {
+            "regions": [
+                (r.event, r.centre, r.radius, span, r.then)
+                for r, span in zip(self.regions, spans, strict=True)
+            ],
+            "speed": self.speed,
+            "noise": self.noise,
+            "start": self.start,
+            "observation": self.view,
+        }
+
     def instances(self) -> Mapping[str, Mapping[str, Any]]:
         """What the task is asked for: one for each way of drawing how often events are had.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,13 +11,13 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import RewardError, SpaceError, WorldError, shorten
-from cranium.worlds.finite import Events, FiniteWorld, as_events
-from cranium.worlds.observations import hashable
+from cranium.errors import RewardError, WorldError, shorten
+from cranium.worlds.finite import SLACK, Events, FiniteWorld, as_events, check_probabilities
+from cranium.worlds.observations import hashable, written
+from cranium.worlds.sampling import Sampling
 
 __all__ = ["TabularWorld"]
 
-MAX_STATES = 1_000_000
 Labelling = Callable[[Any, Any, Any], Any]
 StateKey = Callable[[gym.Env[Any, Any], Any], Hashable]
 
@@ -43,6 +43,9 @@ class TabularWorld:
         observations: What is seen with each observation.
         num_actions: A.
         first_action: What the environment calls action 0.
+        horizon: After how many steps the environment cuts every episode off by itself, as far as
+            was seen; None if it does not.
+        sampled: What the table rests on, if the environment was tried out; None for a model.
 
     Example:
         >>> from cranium.worlds import LetterEnv
@@ -64,11 +67,42 @@ class TabularWorld:
     observations: tuple[Any, ...] = field(repr=False)
     num_actions: int
     first_action: int = 0
+    horizon: int | None = None
+    sampled: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        self._check_probabilities()
+
+    def _check_probabilities(self) -> None:
+        """Refuse what is no probability distribution; a state may have no outcomes at all."""
+        sums = np.bincount(self.pair, self.probability, len(self.first) - 1)
+        whole = (np.abs(sums - 1) <= SLACK) | (np.diff(self.first) == 0)
+        whole[self.pair[~(self.probability >= 0)]] = False  # NaN, too
+        for row in np.flatnonzero(~whole):
+            state, action = divmod(int(row), self.num_actions)
+            check_probabilities(
+                self.probability[self.first[row] : self.first[row + 1]].tolist(),
+                f"the outcomes of action {action + self.first_action} in "
+                f"{shorten(self.states[state])}",
+            )
+        check_probabilities(self.initial[self.initial != 0].tolist(), "the starts")
 
     @property
     def num_states(self) -> int:
         """S."""
         return len(self.states)
+
+    def name(self, state: int) -> str:
+        """What a state is called: by what is observed in it, if that is what tells it from others.
+
+        Example:
+            >>> from cranium.worlds import enumerate_env, LetterEnv
+            >>> seen = lambda env, observation: tuple(observation)
+            >>> enumerate_env(LetterEnv.experiment(1), state_key=seen).name(0)
+            '(4, 4, 1)'
+        """
+        called, seen = self.states[state], self.observations[self.observation[state]]
+        return written(seen if hashable(seen) == called else called)
 
     @cached_property
     def pair(self) -> NDArray[np.int64]:
@@ -79,6 +113,18 @@ class TabularWorld:
     def is_deterministic(self) -> bool:
         """Whether no action has several outcomes."""
         return bool((np.diff(self.first) <= 1).all())
+
+    def limit_horizon(self, horizon: int | None) -> int | None:
+        """The horizon, or after how many steps the environment cuts off by itself, if that is less.
+
+        Example:
+            >>> from dataclasses import replace
+            >>> from cranium.worlds import LetterEnv
+            >>> world = replace(TabularWorld.of(LetterEnv.experiment(1)), horizon=30)
+            >>> world.limit_horizon(None), world.limit_horizon(20), world.limit_horizon(100)
+            (30, 20, 30)
+        """
+        return min((h for h in (horizon, self.horizon) if h is not None), default=None)
 
     def pay(self, function: Callable[[Any, Any, Any], float], outcome: int) -> float:
         """What a reward function of (s, a, s′) pays for an outcome, by what is observed.
@@ -104,6 +150,8 @@ class TabularWorld:
             >>> TabularWorld.of(OfficeWorld(mail=1)).is_deterministic
             True
         """
+        from cranium.worlds.draft import Draft
+
         draft = Draft(world.action_space)
         draft.begin(world.initial({}))
 
@@ -113,11 +161,12 @@ class TabularWorld:
             return as_events(labelling(world.observe(state), action, world.observe(after)))
 
         for state in draft.unvisited():
-            for action in range(draft.num_actions):
+            for action in draft.actions:
                 draft.pair(
                     (o.probability, o.state, label(state, action, o.state), o.terminated, 0.0)
                     for o in world.outcomes(state, action)
                 )
+        draft.check_alive()
         return draft.finish(world.observe)
 
     @classmethod
@@ -130,6 +179,8 @@ class TabularWorld:
             >>> TabularWorld.from_model(env, goal).num_states
             16
         """
+        from cranium.worlds.draft import Draft
+
         base: Any = env.unwrapped
         if not hasattr(base, "P"):
             raise WorldError(
@@ -148,9 +199,9 @@ class TabularWorld:
             )
         draft = Draft(base.action_space)
         chances = np.asarray(base.initial_state_distrib, dtype=float)
-        draft.begin([(float(p), s) for s, p in enumerate(chances) if p > 0])
+        draft.begin([(float(p), s) for s, p in enumerate(chances) if p != 0])
         for state in draft.unvisited():
-            for action in range(draft.num_actions):
+            for action in draft.actions:
                 draft.pair(
                     (
                         float(p),
@@ -159,9 +210,10 @@ class TabularWorld:
                         bool(d),
                         float(r),
                     )
-                    for p, s2, r, d in base.P[state][action]
-                    if p > 0
+                    for p, s2, r, d in _listed_outcomes(base, state, action)
+                    if p != 0  # what is no probability is refused in the end
                 )
+        draft.check_alive()
         return draft.finish(lambda state: state)
 
     def verify(
@@ -171,19 +223,23 @@ class TabularWorld:
         *,
         state_key: StateKey | None = None,
         steps: int = 1000,
+        longest: int | None = None,
         seed: int = 0,
     ) -> int:
         """Walk about at random in the live environment, and compare every step with the table.
 
         What was seen must be in the table, and must have been as frequent as the table says, as far
-        as that can be judged.
+        as that can be judged. Episodes must be cut off when the table says so (``horizon``), or by
+        a time limit of Gymnasium's.
 
         Args:
             env: The environment that the table was made from.
             labelling: Its events; left out, the world's own.
             state_key: What tells the states apart: of the environment and the observation.
-            steps: How many steps to take.
-            seed: For the walk.
+            steps: How many steps to take in short walks, of at most 100 steps.
+            longest: If it is given, take long walks, too: the first of up to so many steps, others
+                of as many together. They avoid ends, so that a clock which is hidden is seen.
+            seed: For the walks.
 
         Returns:
             How many steps agreed; the first that does not raises :class:`WorldError`.
@@ -196,89 +252,18 @@ class TabularWorld:
         """
         from cranium.worlds.verification import Walk
 
-        return Walk(self, env, labelling, state_key, seed).run(steps)
+        return Walk(self, env, labelling, state_key, seed).run(steps, longest)
 
 
-class Draft:
-    """A table while it is being made: states are numbered in the order in which they are met."""
-
-    def __init__(self, actions: gym.Space[Any]) -> None:
-        if not isinstance(actions, gym.spaces.Discrete):
-            raise WorldError(f"only discrete actions can be listed, not {actions}")
-        self.num_actions = int(actions.n)
-        self.first_action = int(actions.start)
-        self.numbers: dict[Hashable, int] = {}
-        self.starts: dict[int, float] = {}
-        self.labels: dict[Events, int] = {}
-        self.first = [0]
-        self.outcomes: list[tuple[int, float, int, bool, float]] = []
-
-    def number(self, state: Hashable) -> int:
-        """The number of a state; a new one gets the next."""
-        if state not in self.numbers and len(self.numbers) >= MAX_STATES:
-            raise SpaceError(
-                f"the world has more than {MAX_STATES:,} states", fix="use a coarser state_key"
-            )
-        return self.numbers.setdefault(state, len(self.numbers))
-
-    def begin(self, starts: Iterable[tuple[float, Hashable]]) -> None:
-        """Say where episodes begin."""
-        for probability, state in starts:
-            number = self.number(state)
-            self.starts[number] = self.starts.get(number, 0.0) + probability
-
-    def unvisited(self) -> Iterable[Any]:
-        """The states in order, those that are met on the way included."""
-        states = list(self.numbers)
-        index = 0
-        while index < len(self.numbers):
-            if index == len(states):
-                states = list(self.numbers)
-            yield states[index]
-            index += 1
-
-    def pair(self, outcomes: Iterable[tuple[float, Hashable, Events, bool, float]]) -> None:
-        """Say what the next action leads to.
-
-        Outcomes that are the same stay apart: drawn in this order they are what the environment
-        draws from the same random numbers.
-        """
-        for probability, state, events, terminated, reward in outcomes:
-            label = self.labels.setdefault(events, len(self.labels))
-            self.outcomes.append((self.number(state), probability, label, terminated, reward))
-        self.first.append(len(self.outcomes))
-
-    def finish(self, observe: Callable[[Any], Any]) -> TabularWorld:
-        """The table."""
-        initial = np.zeros(len(self.numbers))
-        for number, probability in self.starts.items():
-            initial[number] = probability
-        seen: dict[Hashable, int] = {}
-        observations: list[Any] = []
-        observation = np.zeros(len(self.numbers), np.int32)
-        for state, number in self.numbers.items():
-            view = observe(state)
-            key = hashable(view)
-            if key not in seen:
-                seen[key] = len(seen)
-                observations.append(view)
-            observation[number] = seen[key]
-        columns = list(zip(*self.outcomes, strict=True)) or [(), (), (), (), ()]
-        return TabularWorld(
-            np.array(self.first, np.int32),
-            np.array(columns[0], np.int32),
-            np.array(columns[1], np.float64),
-            np.array(columns[2], np.int32),
-            np.array(columns[3], np.bool_),
-            np.array(columns[4], np.float64),
-            initial,
-            observation,
-            tuple(self.labels),
-            tuple(self.numbers),
-            tuple(observations),
-            self.num_actions,
-            self.first_action,
-        )
+def _listed_outcomes(env: Any, state: int, action: int) -> Any:
+    """What a model P lists for an action, as the environment calls it."""
+    try:
+        return env.P[state][action]
+    except (KeyError, IndexError, TypeError):
+        raise WorldError(
+            f"the model P of {type(env).__name__} does not list action {action} in state {state}",
+            fix=f"P[state][action] is needed for every action in {env.action_space}",
+        ) from None
 
 
 def paid_for(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from math import log, sqrt
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from cranium.errors import WorldError, check_count, shorten
 from cranium.worlds.observations import hashable, kept
@@ -19,16 +21,79 @@ from cranium.worlds.tabular import (
     events_after_step,
 )
 
-__all__ = ["Walk"]
+__all__ = ["Clock", "Walk", "lasting_actions", "lifted_limits", "time_limit"]
 
 RESETS = 200
 EPISODE = 100
-"""After how many steps the walk begins anew, even if nothing has ended."""
+"""After how many steps a short walk begins anew, even if nothing has ended."""
+LASTING = 10
+"""How many long walks there are at most."""
+WORK = 20_000_000
+"""How many outcomes are looked at, at most, to find the actions with which an episode lasts."""
 _Seen = tuple[Hashable, frozenset[str], bool, float]
 
 
+class Clock:
+    """After how many steps an environment cuts its episodes off, by what was seen of it.
+
+    An environment that counts its steps cuts every episode off after the same number of them,
+    whatever is done: a horizon. If it does so at other times, that depends on more, and
+    no table of its states can say it.
+
+    Args:
+        cut: After how many steps, if that is known.
+        known: Whether it is known: then whatever else is seen is refused.
+
+    Example:
+        >>> clock = Clock()
+        >>> clock.see(29, truncated=False), clock.see(30, truncated=True), clock.cut
+        (None, None, 30)
+        >>> clock.see(12, truncated=True)
+        Traceback (most recent call last):
+        cranium.errors.WorldError: the environment cut an episode off by itself after 12 steps, and another one after 30
+          fix: make it without a limit of its own, and give the product a horizon; or train with path="python"
+    """  # noqa: E501 - one line of output
+
+    def __init__(self, cut: int | None = None, *, known: bool = False) -> None:
+        self.cut = cut
+        self.known = known
+        self.lasted = 0
+
+    def see(self, steps: int, *, truncated: bool) -> None:
+        """An episode was cut off after so many steps, or went on."""
+        if not truncated:
+            self.lasted = max(self.lasted, steps)
+            if self.cut is not None and steps >= self.cut:
+                self._refuse(f"{self.cut} steps, and another one not after {steps}")
+        elif self.cut is None and not self.known and steps > self.lasted:
+            self.cut = steps
+        elif steps != self.cut:
+            other = f"after {self.cut}" if self.cut else f"not after {self.lasted}"
+            if self.known and self.cut is None:
+                other = "the table does not know of that"
+            else:
+                other = f"another one {other}"
+            self._refuse(f"{steps} steps, and {other}")
+
+    def _refuse(self, what: str) -> None:
+        raise WorldError(
+            f"the environment cut an episode off by itself after {what}",
+            fix="make it without a limit of its own, and give the product a horizon; or train with "
+            'path="python"',
+        )
+
+
 class Walk:
-    """A random walk that compares every step with a table."""
+    """Random walks that compare every step with a table.
+
+    Args:
+        world: The table.
+        env: The environment that it was made from.
+        labelling: Its events; left out, the world's own.
+        state_key: What tells the states apart: of the environment and the observation.
+        seed: For the walks.
+        clock: When episodes are cut off; by default as the table says.
+    """
 
     def __init__(
         self,
@@ -37,44 +102,64 @@ class Walk:
         labelling: Labelling | None,
         state_key: StateKey | None,
         seed: int,
+        clock: Clock | None = None,
     ) -> None:
         self.world = world
         self.env = env
         self.labelling = labelling
         self.key = state_key or default_key(env)
         self.seed = seed
+        limits = [limit for limit in (world.horizon, time_limit(env)) if limit is not None]
+        self.clock = clock or Clock(min(limits, default=None), known=True)
         self.random = np.random.default_rng(seed)
         self.numbers = {state: index for index, state in enumerate(world.states)}
         self.starts: dict[int, int] = {}
         self.counts: dict[int, dict[_Seen, int]] = {}
+        self.known: dict[int, dict[_Seen, float]] = {}
+        self.steps = self.age = self.longest = 0
+        self.every = np.arange(world.num_actions)
 
-    def run(self, steps: int) -> int:
-        """Take so many steps; the first that disagrees raises."""
+    def run(self, steps: int, longest: int | None = None) -> int:
+        """Take so many steps in short walks; the first that disagrees raises.
+
+        Args:
+            steps: How many.
+            longest: If it is given, take long walks, too: see :meth:`last`.
+
+        Returns:
+            How many steps were taken.
+        """
         check_count("steps", steps)
-        self._check_sums()
         for number in range(max(RESETS, steps // 5)):
             here = self._begin(self.seed if number == 0 else None)
-        left = EPISODE
-        for step in range(steps):
-            if left == 0:
-                here, left = self._begin(), EPISODE
-            here, over = self._step(step, *here)
-            left = 0 if over else left - 1
+        over = False
+        for _ in range(steps):
+            if over or self.age == EPISODE:
+                here = self._begin()
+            here, over = self._step(*here, self.every)
+        if longest is not None:
+            self.last(longest)
         self._check_frequencies()
-        return steps
+        return self.steps
 
-    def _check_sums(self) -> None:
-        world = self.world
-        sums = np.bincount(world.pair, world.probability, len(world.first) - 1)
-        wrong = np.flatnonzero((np.abs(sums - 1) > 1e-9) & (np.diff(world.first) > 0))
-        if wrong.size:
-            state, action = divmod(int(wrong[0]), world.num_actions)
-            raise WorldError(
-                f"the outcomes of action {action} in {shorten(world.states[state])} have "
-                f"probabilities that sum to {sums[wrong[0]]:g}"
-            )
-        if abs(world.initial.sum() - 1) > 1e-9:
-            raise WorldError(f"the starts have probabilities that sum to {world.initial.sum():g}")
+    def last(self, longest: int) -> None:
+        """Walk for as long as an episode can be made to last: a hidden clock shows only then.
+
+        The first walk takes up to so many steps; others take as many again, together. They choose
+        at random among the actions that let the episode last, or prefer one of them.
+        """
+        lasting, left = lasting_actions(self.world, longest), longest
+        for number in range(LASTING):
+            here, over = self._begin(), False
+            favourite = number // 2 % self.world.num_actions if number % 2 else None
+            while not over and self.age < longest and (left > 0 or not number):
+                good = np.flatnonzero(lasting[here[0]])
+                if favourite is not None and lasting[here[0], favourite]:
+                    good = self.every[favourite : favourite + 1]
+                here, over = self._step(*here, good)
+                left -= number > 0
+            if left <= 0:
+                return
 
     def _begin(self, seed: int | None = None) -> tuple[int, Any]:
         observation, _ = self.env.reset(seed=seed)
@@ -83,6 +168,7 @@ class Walk:
             state = self.world.states[number]
             raise WorldError(f"the table does not begin in {shorten(state)}, the environment did")
         self.starts[number] = self.starts.get(number, 0) + 1
+        self.age = 0
         return number, kept(observation)
 
     def _number(self, observation: Any) -> int:
@@ -98,19 +184,28 @@ class Walk:
             )
         return number
 
-    def _step(self, step: int, number: int, before: Any) -> tuple[tuple[int, Any], bool]:
+    def _step(self, number: int, before: Any, among: NDArray[Any]) -> tuple[tuple[int, Any], bool]:
         world = self.world
-        action = int(self.random.integers(world.num_actions))
+        action = int(among[self.random.integers(len(among))])
         called = action + world.first_action
         after, reward, terminated, truncated, _ = self.env.step(called)
+        self.steps, self.age = self.steps + 1, self.age + 1
+        self.longest = max(self.longest, self.age)
         events = events_after_step(self.env, self.labelling, before, called, after)
         found = (self.key(self.env, after), events, bool(terminated), float(reward))
         row = number * world.num_actions + action
-        if found not in (known := self._known(row)):
+        if (known := self.known.get(row)) is None:
+            known = self.known[row] = self._known(row)
+        if found not in known:
             raise WorldError(
-                f"in step {step}, action {called} in {shorten(world.states[number])} led to "
-                f"{shorten(found)}, but the table knows {shorten(list(known))}"
+                f"after {self.age - 1} steps of an episode, action {called} in "
+                f"{shorten(world.states[number])} led to {shorten(found)}, but the table knows "
+                f"{shorten(list(known))}",
+                fix="if it is random, it needs a model; if it counts steps or hides something "
+                "else, tell that apart with state_key=…; or train with path='python'",
             )
+        if truncated or not terminated:
+            self.clock.see(self.age, truncated=bool(truncated))
         counts = self.counts.setdefault(row, {})
         counts[found] = counts.get(found, 0) + 1
         return (self._number(after), kept(after)), bool(terminated or truncated)
@@ -129,8 +224,9 @@ class Walk:
         self._compare("an episode began in", starts, self.starts, self.world.states.__getitem__)
         for row, counts in self.counts.items():
             state, action = divmod(row, self.world.num_actions)
-            what = f"action {action} in {shorten(self.world.states[state])} led to"
-            self._compare(what, self._known(row), counts, lambda outcome: outcome)
+            called = action + self.world.first_action
+            what = f"action {called} in {shorten(self.world.states[state])} led to"
+            self._compare(what, self.known[row], counts, lambda outcome: outcome)
 
     def _compare(self, what: str, known: Any, counts: Any, name: Any) -> None:
         total = sum(counts.values())
@@ -142,3 +238,67 @@ class Walk:
                     f"{what} {shorten(name(outcome))} in {share:.0%} of {total} times, but the "
                     f"table says {probability:.0%}"
                 )
+
+
+def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
+    """The actions with which an episode is expected to last longest, for each state: [S, A].
+
+    Example:
+        >>> from cranium.worlds import LetterEnv
+        >>> world = TabularWorld.of(LetterEnv.experiment(1))
+        >>> bool(lasting_actions(world, 100).all())  # it never ends by itself
+        True
+    """
+    shape = (world.num_states, world.num_actions)
+    goes_on = world.probability * ~world.terminated
+    lasts = np.zeros(shape)
+    for _ in range(min(steps, 1000, 1 + WORK // (1 + len(world.probability)))):
+        ahead = 1 + lasts.max(axis=1)
+        following = goes_on * ahead[world.next_state]
+        again = np.bincount(world.pair, following, lasts.size).reshape(shape).astype(np.float64)
+        if np.array_equal(again, lasts):
+            break
+        lasts = again
+    best: NDArray[np.bool_] = lasts >= lasts.max(axis=1, keepdims=True) * (1 - 1e-9)
+    return best
+
+
+def time_limits(env: gym.Env[Any, Any]) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
+    """Gymnasium's own time limits around an environment, from the outside."""
+    inner: Any = env
+    while isinstance(inner, gym.Wrapper):
+        if type(inner) is gym.wrappers.TimeLimit:  # a subclass may do anything
+            yield inner
+        inner = inner.env
+
+
+def time_limit(env: gym.Env[Any, Any]) -> int | None:
+    """The least of Gymnasium's own time limits around an environment.
+
+    Example:
+        >>> time_limit(gym.make("FrozenLake-v1"))
+        100
+    """
+    return min((int(one._max_episode_steps) for one in time_limits(env)), default=None)
+
+
+@contextmanager
+def lifted_limits(env: gym.Env[Any, Any]) -> Iterator[None]:
+    """Let Gymnasium's own time limits around an environment never be reached in this block.
+
+    Example:
+        >>> lake = gym.make("FrozenLake-v1")
+        >>> with lifted_limits(lake):
+        ...     time_limit(lake) > 10**9
+        True
+        >>> time_limit(lake)
+        100
+    """
+    limits = [(one, one._max_episode_steps) for one in time_limits(env)]
+    for one, _ in limits:
+        one._max_episode_steps = 2**62
+    try:
+        yield
+    finally:
+        for one, limit in limits:
+            one._max_episode_steps = limit

@@ -154,6 +154,26 @@ class WaterWorld(gym.Env[Floats, Any]):
         same = [[colour == name for name in self.vocabulary] for colour in self.colours]
         self.paint: NDArray[np.bool_] = np.array(same)
 
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What it was made with, as far as that matters to what happens in it.
+
+        Example:
+            >>> WaterWorld(speed=0.01).parameters["speed"]
+            0.01
+        """
+        return {
+            "balls": self.colours,
+            "layout": self.layout,
+            "moving": self.moving,
+            "radius": self.radius,
+            "speed": self.speed,
+            "thrust": self.thrust,
+            "top speed": self.top_speed,
+            "start": self.start,
+            "observation": self.view,
+        }
+
     def _make_spaces(self, actions: str) -> None:
         low, high = np.float32(self.radius), np.float32(1 - self.radius)
         near, far = (low - high, high - low) if self.view == "relative" else (low, high)

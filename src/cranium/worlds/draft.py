@@ -1,0 +1,131 @@
+"""A table of a world while it is being made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from cranium.errors import SpaceError, WorldError, shorten
+from cranium.worlds.finite import Events, check_probabilities
+from cranium.worlds.observations import hashable
+from cranium.worlds.tabular import TabularWorld
+
+__all__ = ["Draft"]
+
+MAX_STATES = 1_000_000
+
+
+class Draft:
+    """A table while it is being made: states are numbered in the order in which they are met."""
+
+    def __init__(self, actions: gym.Space[Any]) -> None:
+        if not isinstance(actions, gym.spaces.Discrete):
+            raise WorldError(f"only discrete actions can be listed, not {actions}")
+        self.num_actions = int(actions.n)
+        self.first_action = int(actions.start)
+        self.actions = range(self.first_action, self.first_action + self.num_actions)
+        self.numbers: dict[Hashable, int] = {}
+        self.starts: dict[int, float] = {}
+        self.alive: set[int] = set()
+        self.labels: dict[Events, int] = {}
+        self.first = [0]
+        self.outcomes: list[tuple[int, float, int, bool, float]] = []
+
+    def number(self, state: Hashable) -> int:
+        """The number of a state; a new one gets the next."""
+        if state not in self.numbers and len(self.numbers) >= MAX_STATES:
+            raise SpaceError(
+                f"the world has more than {MAX_STATES:,} states", fix="use a coarser state_key"
+            )
+        return self.numbers.setdefault(state, len(self.numbers))
+
+    def begin(self, starts: Iterable[tuple[float, Hashable]]) -> None:
+        """Say where episodes begin."""
+        every = list(starts)
+        check_probabilities([probability for probability, _ in every], "the starts")
+        for probability, state in every:
+            number = self.number(state)
+            self.starts[number] = self.starts.get(number, 0.0) + probability
+            self.alive.add(number)
+
+    def unvisited(self) -> Iterable[Any]:
+        """The states in order, those that are met on the way included."""
+        states = list(self.numbers)
+        index = 0
+        while index < len(self.numbers):
+            if index == len(states):
+                states = list(self.numbers)
+            yield states[index]
+            index += 1
+
+    def pair(self, outcomes: Iterable[tuple[float, Hashable, Events, bool, float]]) -> None:
+        """Say what the next action leads to.
+
+        Outcomes that are the same stay apart: drawn in this order they are what the environment
+        draws from the same random numbers.
+        """
+        every = list(outcomes)
+        if every:
+            self._check([outcome[0] for outcome in every])
+        for probability, state, events, terminated, reward in every:
+            label, number = self.labels.setdefault(events, len(self.labels)), self.number(state)
+            self.outcomes.append((number, probability, label, terminated, reward))
+            if not terminated:
+                self.alive.add(number)
+        self.first.append(len(self.outcomes))
+
+    def _check(self, chances: list[float]) -> None:
+        """Refuse outcomes of the next action that are no distribution."""
+        with suppress(WorldError):
+            return check_probabilities(chances, "they")
+        number, action = divmod(len(self.first) - 1, self.num_actions)
+        state, called = list(self.numbers)[number], self.actions[action]  # this takes a while
+        return check_probabilities(chances, f"the outcomes of action {called} in {shorten(state)}")
+
+    def check_alive(self) -> None:
+        """Refuse states in which an episode can be, and an action leads nowhere."""
+        for row in np.flatnonzero(np.diff(self.first) == 0):
+            number, action = divmod(int(row), self.num_actions)
+            if number in self.alive:
+                state = list(self.numbers)[number]
+                raise WorldError(
+                    f"action {self.actions[action]} has no outcomes in {shorten(state)}",
+                    fix="an action leads somewhere wherever an episode can be; where nothing "
+                    "happens, to the same state",
+                )
+
+    def finish(self, observe: Callable[[Any], Any]) -> TabularWorld:
+        """The table."""
+        initial = np.zeros(len(self.numbers))
+        for number, probability in self.starts.items():
+            initial[number] = probability
+        seen: dict[Hashable, int] = {}
+        observations: list[Any] = []
+        observation = np.zeros(len(self.numbers), np.int32)
+        for state, number in self.numbers.items():
+            view = observe(state)
+            key = hashable(view)
+            if key not in seen:
+                seen[key] = len(seen)
+                observations.append(view)
+            observation[number] = seen[key]
+        columns = list(zip(*self.outcomes, strict=True)) or [(), (), (), (), ()]
+        return TabularWorld(
+            np.array(self.first, np.int32),
+            np.array(columns[0], np.int32),
+            np.array(columns[1], np.float64),
+            np.array(columns[2], np.int32),
+            np.array(columns[3], np.bool_),
+            np.array(columns[4], np.float64),
+            initial,
+            observation,
+            tuple(self.labels),
+            tuple(self.numbers),
+            tuple(observations),
+            self.num_actions,
+            self.first_action,
+        )
