@@ -11,8 +11,17 @@ from aamdp.envs import Line, moved
 
 import cranium
 from cranium.aamdp import Labelling
-from cranium.errors import InvalidArgumentError, LabelError, UnsoundLabelsWarning, WorldError
+from cranium.errors import (
+    InvalidArgumentError,
+    LabelError,
+    PersistentEventWarning,
+    UnsoundLabelsWarning,
+    WorldError,
+)
 from cranium.worlds.finite import FiniteWorld, Outcome
+
+pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
+# What is tested here does not depend on when episodes are cut off.
 
 TASK = cranium.compile_language("A B")
 
@@ -142,3 +151,82 @@ def test_a_world_with_events_but_no_vocabulary_is_refused():
     line.events = frozenset()
     with pytest.raises(WorldError, match="has no vocabulary"):
         cranium.product(line, TASK)
+
+
+class Drift(gym.Env):
+    """A point on a line of 60 that mostly goes on in one direction; regions are wide."""
+
+    observation_space = gym.spaces.Discrete(60)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.where = 0
+        return self.where, {}
+
+    def step(self, action):
+        self.where += 1 if action or self.where < 2 else 0
+        return self.where, 0.0, self.where >= 59, False, {}
+
+
+def regions(before, action, after):
+    return "A" if 10 <= after < 20 else "B" if 30 <= after < 40 else ()
+
+
+def test_the_checker_runs_the_machine_and_finds_events_that_stay_true():
+    said = r"the event 'A' was true for up to \d+ steps in a row.*(\d+) of the \1 runs in which"
+    with pytest.warns(PersistentEventWarning, match=said):
+        report = cranium.check_labelling(Drift(), TASK, regions, steps=3000)
+    (held,) = report.held
+    assert held.event == "A"
+    assert held.longest >= 10
+    assert held.failed == held.runs >= 3
+    assert str(held) in str(report)
+    assert "cranium.rising_edges(labelling)" in str(report)
+    assert report.is_sound
+
+
+def test_the_cure_that_the_checker_names_is_one():
+    edges = cranium.rising_edges(regions)
+    assert cranium.check_labelling(Drift(), TASK, edges, steps=3000).held == ()
+    env = cranium.product(Drift(), TASK, edges, horizon=500)
+    env.reset(seed=0)
+    ended, seen = False, []
+    while not ended:
+        _, reward, ended, _, info = env.step(1)
+        seen += [set(info["label"])] * bool(info["label"])
+    assert seen == [{"A"}, {"B"}]
+    assert (reward, info["success"]) == (1.0, True)
+
+
+@pytest.mark.parametrize(("task", "blamed"), [("(A)+ B", []), ("A^N B^N", []), ("B A", ["B"])])
+def test_events_that_stay_true_are_blamed_only_for_what_they_do(task, blamed):
+    report = cranium.check_labelling(
+        Drift(), cranium.compile_language(task, first=True), regions, steps=3000, warn=False
+    )
+    # In the first two both may be read often. In the third A fails at once, where it comes first.
+    assert [held.event for held in report.held] == blamed
+
+
+def test_a_cell_that_an_agent_can_leave_is_not_blamed():
+    lake = gym.make("FrozenLake-v1", is_slippery=False)
+    corner = cranium.labelling_from_cells({3: "A", 15: "B"})
+    assert cranium.check_labelling(lake, TASK, corner, steps=5000).held == ()
+
+
+def test_rising_edges_are_what_a_step_makes_true():
+    near = cranium.labelling("near", "moved")(
+        lambda s, a, s2: [*["near"] * (s2 < 5), *["moved"] * (s != s2)]
+    )
+    edges = cranium.rising_edges(near)
+    assert edges.events == ("near", "moved")
+    assert edges(7, 0, 4) == {"near", "moved"}
+    assert edges(4, 0, 3) == {"moved"}
+    assert edges(4, 0, 4) == edges(7, 0, 7) == frozenset()
+    plain = pickle.loads(pickle.dumps(cranium.rising_edges(regions)))
+    assert plain(9, 1, 10) == {"A"}
+    assert plain(10, 1, 11) == frozenset()
+    with pytest.raises(InvalidArgumentError, match="a labelling is a function"):
+        cranium.rising_edges("A")
+    with pytest.raises(InvalidArgumentError, match="a world names itself"):
+        cranium.rising_edges(cranium.product(Coin(), TASK, horizon=9).labelling)

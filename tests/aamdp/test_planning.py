@@ -16,6 +16,9 @@ from cranium.aamdp import make_product
 from cranium.errors import InvalidArgumentError, LabelError, WorldError
 from cranium.worlds import LetterEnv, LetterSpec, OfficeWorld, TabularWorld
 
+pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
+# What is tested here does not depend on when episodes are cut off.
+
 
 def naive(world, label, machine, discount, sweeps, limit=10**9):
     """V* of everything that can be reached, by dictionaries: (state, configuration) to value."""

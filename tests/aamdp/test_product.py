@@ -22,6 +22,9 @@ from cranium.errors import (
 )
 from cranium.worlds import LetterEnv, LetterSpec
 
+pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
+# What is tested here does not depend on when episodes are cut off.
+
 
 def machine(*transitions, counters=(), propositions=("A", "B"), **more):
     return cranium.CountingRewardAutomaton(

@@ -8,7 +8,9 @@ from cranium.aamdp.labelling import (
     check_labelling,
     labelling,
     labelling_from_cells,
+    rising_edges,
 )
+from cranium.aamdp.monitor import Monitor, MonitorStatus
 from cranium.aamdp.planning import Solution, find_product, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
 from cranium.aamdp.tabular_product import TabularProduct
@@ -23,6 +25,8 @@ __all__ = [
     "Encoding",
     "LabelReport",
     "Labelling",
+    "Monitor",
+    "MonitorStatus",
     "Solution",
     "TabularEncoding",
     "TabularProduct",
@@ -34,5 +38,6 @@ __all__ = [
     "make_product",
     "make_world",
     "product",
+    "rising_edges",
     "solve",
 ]

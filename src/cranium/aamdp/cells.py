@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranium.errors import SpaceError, WorldError, shorten
 
-__all__ = ["CELLS", "MAX_NUMBER", "Cells", "Numbers", "View", "view_of"]
+__all__ = ["CELLS", "MAX_FEATURES", "MAX_NUMBER", "Cells", "Numbers", "View", "view_of"]
 
 Cells = Literal["one-hot", "joint", "scaled"]
 CELLS: tuple[Cells, ...] = ("one-hot", "joint", "scaled")
@@ -39,7 +39,7 @@ class Numbers:
         self.space = space
         lows, highs = _bounds_of(space)
         self.sizes = tuple(high - low + 1 for low, high in zip(lows, highs, strict=True))
-        self.total = math.prod(self.sizes)
+        self.total = _product(self.sizes)
         self._low, self._high = np.array(lows, np.int64), np.array(highs, np.int64)
         if self.total < MAX_NUMBER:
             self._strides = np.cumprod((1, *self.sizes[:0:-1]))[::-1].astype(np.int64)
@@ -70,6 +70,16 @@ class Numbers:
         if isinstance(self.space, spaces.Discrete):
             return np.int64(values[0])
         return values.astype(self.space.dtype).reshape(self.space.shape or ())
+
+
+def _product(sizes: tuple[int, ...]) -> int:
+    """How many there are; where they are too many to be numbered, the exact number is left out."""
+    total = 1
+    for size in sizes:
+        total *= size
+        if total >= MAX_NUMBER:
+            return MAX_NUMBER
+    return total
 
 
 def _bounds_of(space: spaces.Space[Any]) -> tuple[list[int], list[int]]:

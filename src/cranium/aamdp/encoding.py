@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.aamdp.cells import CELLS, MAX_NUMBER, Cells, Numbers, view_of
+from cranium.aamdp.cells import CELLS, MAX_FEATURES, MAX_NUMBER, Cells, Numbers, view_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import OVERFLOW, reachable
@@ -54,6 +54,11 @@ class Encoding(ABC):
         ``can_overflow`` is False if the limit is one that no episode can pass: then nobody should
         imagine that.
         """
+        if counter_limit is not None and counter_limit > MAX_NUMBER:
+            raise SpaceError(
+                "counters above 2^62 cannot be shown",
+                fix="lower the counter limit or the horizon",
+            )
         self.can_overflow = can_overflow
         self.ground = ground
         self.automaton = automaton
@@ -119,7 +124,8 @@ class DictEncoding(Encoding):
     Example:
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
-        >>> env = cranium.product(LetterEnv.experiment(1), cranium.library.load("anbcdn"))
+        >>> task = cranium.library.load("anbcdn")
+        >>> env = cranium.product(LetterEnv.experiment(1), task, horizon=100)
         >>> observation, _ = env.reset(seed=0)
         >>> observation["machine_state"], observation["counters"], observation["ground"]
         (np.int64(0), array([0]), array([4, 4, 1]))
@@ -172,7 +178,8 @@ class BoxEncoding(Encoding):
         counters: ``"raw"`` is their values; ``"log"`` is log(1 + c); ``"bits"`` is for each counter
             whether it is zero, whether it is not, and its value one-hot up to ``clip``, where
             greater values are shown as ``clip`` (only then is something lost).
-        clip: The greatest value that ``"bits"`` tells apart.
+        clip: The greatest value that ``"bits"`` tells apart. A machine asks only whether a counter
+            is zero; with few values networks go on to numbers that they never met.
         cells: How whole numbers of the ground observation are shown, such as the cells of a grid:
             ``"one-hot"`` is each by itself; ``"joint"`` all together, with a feature for every
             observation; ``"scaled"`` a number from 0 to 1 for each. Fractions are shown as they
@@ -194,7 +201,7 @@ class BoxEncoding(Encoding):
         self,
         counters: Literal["raw", "log", "bits"] = "bits",
         *,
-        clip: int = 10,
+        clip: int = 2,
         cells: Cells = "one-hot",
     ) -> None:
         check_choice("counters are", counters, ("raw", "log", "bits"))
@@ -209,6 +216,12 @@ class BoxEncoding(Encoding):
         k = self.automaton.num_counters
         width = len(self.names)
         if self.counters == "bits":
+            if k * (self.clip + 3) > MAX_FEATURES:
+                raise SpaceError(
+                    f"counters up to {self.clip:,} have {k * (self.clip + 3):,} features one-hot: "
+                    f"{MAX_FEATURES:,} are allowed",
+                    fix="lower clip",
+                )
             low, high = np.zeros(k * (self.clip + 3)), np.ones(k * (self.clip + 3))
         else:
             most = float(self.most) if self.counters == "raw" else np.log1p(self.most)
@@ -269,7 +282,8 @@ class TabularEncoding(Encoding):
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
         >>> machine = cranium.library.load("anbcdn")
-        >>> env = cranium.product(LetterEnv(), machine, encoding=TabularEncoding(), counter_limit=2)
+        >>> told = {"horizon": 100, "counter_limit": 2, "encoding": TabularEncoding()}
+        >>> env = cranium.product(LetterEnv(), machine, **told)
         >>> observation, _ = env.reset(seed=0)
         >>> env.observation_space, env.encoding.decode(observation)[1]
         (Discrete(864), Configuration(state='counting', counters=(0,)))

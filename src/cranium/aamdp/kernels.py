@@ -1,16 +1,38 @@
-"""Compiled functions for planning, and nothing else."""
+"""Compiled functions for planning, and the evaluation of a policy that is made of one of them."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranium.jit import compiled, inner
 
-__all__ = ["follow", "soonest", "value_iteration"]
+__all__ = [
+    "ENDLESS",
+    "Followed",
+    "collapsed_iteration",
+    "follow",
+    "q_values",
+    "soonest",
+    "value_iteration",
+]
 
+MOST_SWEEPS = 20_000
+"""How often what is expected to come soonest is worked out again, at most."""
 ANY = -1
 """In place of an action: any, all equally likely."""
+ENDLESS = 1 << 60
+"""In place of a horizon: none."""
+STEPS = 10_000
+"""So many steps are followed one by one, whatever that costs."""
+DENSE = 256
+"""If a policy stays within so many pairs after that, matrix powers follow it to any horizon."""
+MOST_VISITS = 100_000_000
+"""How many visits to pairs are followed otherwise, unless all are wanted: less than a second."""
+NEGLIGIBLE = 1e-9
+"""What may be neglected of a length or a return because hardly any episode is left."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -53,21 +75,77 @@ def value_iteration(
 
 
 @inner
-def _ending(first: Ints, next_pair: Ints, q: Floats, small: float) -> NDArray[np.bool_]:
-    """From which pairs some optimal way ends."""
-    pairs, actions = q.shape
-    ends = np.zeros(pairs, np.bool_)
-    changed = True
-    while changed:
-        changed = False
-        for row in range(pairs * actions - 1, -1, -1):
-            pair, action = divmod(row, actions)
-            if ends[pair] or q[pair, action] < q[pair].max() - small:
-                continue
-            for k in range(first[row], first[row + 1]):
-                if next_pair[k] < 0 or ends[next_pair[k]]:
-                    ends[pair] = changed = True
-    return ends
+def _expected(
+    first: Ints, next_pair: Ints, probability: Floats, reward: Floats, value: Floats, row: int
+) -> float:
+    """What an action is worth without a discount, with these values of the pairs."""
+    total = 0.0
+    for k in range(first[row], first[row + 1]):
+        if probability[k] > 0:  # a value may be infinite
+            ahead = value[next_pair[k]] if next_pair[k] >= 0 else 0.0
+            total += probability[k] * (reward[k] + ahead)
+    return total
+
+
+@compiled
+def collapsed_iteration(
+    first: Ints,  # [P·A + 1]
+    next_pair: Ints,  # [K], -1 at the end of an episode
+    probability: Floats,  # [K]
+    reward: Floats,  # [K]
+    usable: NDArray[np.bool_],  # [P·A]; which actions may be taken
+    component: Ints,  # [P]; -1 for none; its states differ in value by their potentials
+    potential: Floats,  # [P]
+    value: Floats,  # [P], overwritten; the potential in a component, at least
+    small: float,
+    max_sweeps: int,
+) -> int:
+    """Value iteration without a discount, with components that one can stay in for ever.
+
+    Returns how many sweeps it took, or -1 if there were too many.
+    """
+    pairs = value.shape[0]
+    actions = (first.shape[0] - 1) // pairs
+    beyond = np.zeros(pairs)  # of each component: what leaving it adds to staying
+    for sweep in range(1, max_sweeps + 1):
+        change, leaving = 0.0, np.zeros(pairs)
+        for pair in range(pairs - 1, -1, -1):
+            best = -np.inf
+            for action in range(actions):
+                row = pair * actions + action
+                if usable[row]:
+                    best = max(best, _expected(first, next_pair, probability, reward, value, row))
+            if component[pair] >= 0:
+                number = component[pair]
+                leaving[number] = max(leaving[number], best - potential[pair])
+            elif best > -np.inf:
+                change = max(change, abs(best - value[pair]))
+                value[pair] = best
+        for pair in range(pairs):
+            if component[pair] >= 0:
+                change = max(change, abs(leaving[component[pair]] - beyond[component[pair]]))
+                value[pair] = potential[pair] + leaving[component[pair]]
+        beyond = leaving
+        if change <= small:
+            return sweep
+    return -1
+
+
+@compiled
+def q_values(
+    first: Ints,
+    next_pair: Ints,
+    probability: Floats,
+    reward: Floats,
+    value: Floats,  # [P]; may be -inf
+    actions: int,
+) -> Floats:
+    """The undiscounted value of each action: [P, A]."""
+    q = np.zeros((value.shape[0], actions))
+    for row in range(first.shape[0] - 1):
+        found = _expected(first, next_pair, probability, reward, value, row)
+        q[row // actions, row % actions] = found
+    return q
 
 
 @compiled
@@ -75,41 +153,40 @@ def soonest(
     first: Ints,
     next_pair: Ints,
     probability: Floats,
-    q: Floats,  # [P, A]
-    small: float,
-    horizon: int,
+    usable: NDArray[np.bool_],  # [P·A]
+    goal: NDArray[np.bool_],  # [P]; where it is as good as over
+    policy: Ints,  # [P]; one with which it ends for certain
 ) -> Ints:
-    """Of the optimal actions, those with which the episode is expected to end soonest.
+    """Of the actions that are usable, those with which the episode is expected to end soonest.
 
-    Where it is best never to end: those with which nothing more is to be had soonest.
+    Where that is too far away to be worked out, the policy that was given.
     """
-    pairs, actions = q.shape
+    pairs = goal.shape[0]
+    actions = usable.shape[0] // pairs
     steps = np.zeros(pairs)
-    policy = np.zeros(pairs, np.int64)
-    ends = _ending(first, next_pair, q, small)
-    for _ in range(horizon):
+    found = policy.copy()
+    for _ in range(MOST_SWEEPS):
         change = 0.0
         before = steps.copy()
         for pair in range(pairs):
-            highest = q[pair].max()
+            if goal[pair]:
+                continue
             best = np.inf
             for action in range(actions):
-                if q[pair, action] < highest - small:
-                    continue
                 row = pair * actions + action
+                if not usable[row]:
+                    continue
                 total = 1.0
                 for k in range(first[row], first[row + 1]):
                     if next_pair[k] >= 0:
                         total += probability[k] * before[next_pair[k]]
                 if total < best - 1e-9:
                     best = total
-                    policy[pair] = action
-            if not ends[pair] and abs(highest) <= small:
-                best = 0.0
+                    found[pair] = action
             change = max(change, abs(best - before[pair]))
             steps[pair] = best
         if change < 1e-9:
-            break
+            return found
     return policy
 
 
@@ -121,17 +198,18 @@ def _follow(
     reward: Floats,
     success: NDArray[np.bool_],  # [K]
     policy: Ints,  # [P]; ANY for an action that is drawn
-    chance: Floats,  # [2, P]; where episodes begin, and zeros; to write on
-    queue: Ints,  # [2, P]; the pairs where episodes begin; to write on
-    met: int,  # how many these are
+    chance: Floats,  # [2, P]; where episodes are, and zeros; to write on
+    queue: Ints,  # [2, P]; the pairs where episodes are; to write on
+    here: int,  # which of the two is now
+    met: int,  # how many pairs these are
     horizon: int,
     discount: float,
     least: float,
-) -> tuple[float, float, float, float]:
+    weight: float,  # of the next reward
+) -> tuple[float, float, float, float, float, int, int]:
     pairs = policy.shape[0]
     actions = (first.shape[0] - 1) // pairs
-    here = 0
-    total, won, length, value, weight = 0.0, 0.0, 0.0, 0.0, 1.0
+    total, won, length, value = 0.0, 0.0, 0.0, 0.0
     for _ in range(horizon):
         if met == 0 or weight < least:
             break
@@ -160,7 +238,29 @@ def _follow(
             chance[here, pair] = 0.0
         here, met = there, found
         weight *= discount
-    return total, won, length, value
+    return total, won, length, value, weight, here, met
+
+
+class Followed(NamedTuple):
+    """What a policy is expected to do within a horizon.
+
+    Attributes:
+        returns: The expected return.
+        success: How likely an episode ends with success.
+        length: The expected number of steps.
+        value: The expected discounted return.
+        left: How likely an episode still goes on after the steps that were followed.
+        is_complete: Whether the whole horizon was followed, as far as it matters.
+        steps: How many steps were followed.
+    """
+
+    returns: float
+    success: float
+    length: float
+    value: float
+    left: float
+    is_complete: bool
+    steps: int
 
 
 def follow(
@@ -174,14 +274,101 @@ def follow(
     horizon: int,
     discount: float,
     least: float,
-) -> tuple[float, float, float, float]:
+    *,
+    at_any_cost: bool = False,
+) -> Followed:
     """The expected return, success, length and discounted return of a policy, up to the horizon.
 
-    It ends earlier where what comes is discounted to less than ``least``. (Arrays are made here,
-    because that would take long to compile.)
+    It ends earlier where what comes is discounted to less than ``least``. Beyond the first 10,000
+    steps a policy that stays within few pairs is followed by powers of its transition matrix, so
+    that any horizon is exact; another one for as many steps as can be afforded (or to the end,
+    ``at_any_cost``), and ``is_complete`` says whether these were all.
     """
+    # Arrays are made here, because that would take long to compile.
     chance, queue = np.zeros((2, len(initial))), np.zeros((2, len(initial)), np.int64)
     chance[0], begin = initial, np.flatnonzero(initial)
     queue[0, : len(begin)] = begin
-    model, begins = (first, next_pair, probability, reward, success), (chance, queue, len(begin))
-    return _follow(*model, policy, *begins, horizon, discount, least)
+    model = (first, next_pair, probability, reward, success, policy)
+    sums, weight, here, met, done, visits = np.zeros(4), 1.0, 0, len(begin), 0, 0
+    while True:
+        steps = min(horizon - done, STEPS if not done else max(1, MOST_VISITS // (10 * met)))
+        span = (steps, discount, least, weight)
+        *part, weight, here, met = _follow(*model, chance, queue, here, met, *span)
+        if steps == horizon or not (met or done):  # nearly always
+            left = float(chance[here].sum()) if met else 0.0
+            returns, won, length, value = part
+            return Followed(returns, won, length, value, left, True, steps)
+        sums += part
+        visits += steps * met if done else 0
+        done += steps
+        left = float(chance[here, queue[here, :met]].sum())
+        is_complete = done == horizon or met == 0 or weight < least
+        if not is_complete and done == STEPS:
+            pairs = _reach(model, queue[here, :met])
+            if len(pairs) <= DENSE:
+                found = _power(model, pairs, chance[here, pairs], horizon - done, discount)
+                sums += (*found[:3], weight * found[3])
+                left, is_complete, done = found[4], True, horizon
+        if not is_complete:
+            most = max(1.0, float(np.abs(reward).max()))
+            is_complete = left * (horizon - done) * most < NEGLIGIBLE
+        if is_complete or (visits > MOST_VISITS and not at_any_cost):
+            returns, won, length, value = sums.tolist()
+            return Followed(returns, won, length, value, left, is_complete, done)
+
+
+def _reach(model: tuple[Ints, Ints, Floats, Floats, NDArray[np.bool_], Ints], begin: Ints) -> Ints:
+    """The pairs that a policy may visit from these on; if there are more than DENSE, some."""
+    first, next_pair, _, _, _, policy = model
+    actions = (len(first) - 1) // len(policy)
+    waiting = [int(pair) for pair in begin]
+    seen = dict.fromkeys(waiting)
+    while waiting and len(seen) <= DENSE:
+        pair = waiting.pop()
+        low, high = (0, actions) if policy[pair] == ANY else (policy[pair], policy[pair] + 1)
+        for after in next_pair[first[pair * actions + low] : first[pair * actions + high]].tolist():
+            if after >= 0 and after not in seen:
+                seen[after] = None
+                waiting.append(after)
+    return np.array(list(seen), np.int64)
+
+
+def _power(
+    model: tuple[Ints, Ints, Floats, Floats, NDArray[np.bool_], Ints],
+    pairs: Ints,
+    chance: Floats,
+    horizon: int,
+    discount: float,
+) -> tuple[float, float, float, float, float]:
+    """Return, success, length, discounted return and what is left, by squaring the matrix."""
+    first, next_pair, probability, reward, success, policy = model
+    actions = (len(first) - 1) // len(policy)
+    number = {pair: i for i, pair in enumerate(pairs.tolist())}
+    matrix, gains = np.zeros((len(pairs), len(pairs))), np.zeros((len(pairs), 3))
+    gains[:, 2] = 1.0
+    for pair, i in number.items():
+        low, high = (0, actions) if policy[pair] == ANY else (policy[pair], policy[pair] + 1)
+        for k in range(first[pair * actions + low], first[pair * actions + high]):
+            share = probability[k] / (high - low)
+            gains[i, 0] += share * reward[k]
+            if next_pair[k] >= 0:
+                matrix[i, number[int(next_pair[k])]] += share
+            else:
+                gains[i, 1] += share * success[k]
+    plain, left = _summed(matrix, gains, horizon)
+    discounted, _ = _summed(discount * matrix, gains[:, :1], horizon)
+    returns, won, length = (float(number) for number in chance @ plain)
+    return returns, won, length, float(chance @ discounted[:, 0]), float(chance @ left)
+
+
+def _summed(matrix: Floats, gains: Floats, horizon: int) -> tuple[Floats, Floats]:
+    """Σ Mᵗ G over t below the horizon, and M to its power, summed over the columns."""
+    power, block = matrix, gains  # M to the power 2^i, and the sum of the first 2^i terms
+    total, left = np.zeros_like(gains), np.ones(len(matrix))
+    while horizon:
+        if horizon & 1:
+            total, left = block + power @ total, power @ left
+        horizon >>= 1
+        if horizon:
+            block, power = block + power @ block, power @ power
+    return total, left

@@ -12,10 +12,12 @@ from typing import Any, cast
 import gymnasium as gym
 import numpy as np
 
+from cranium.aamdp.persistence import EventWatch, HeldEvent
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import (
     InvalidArgumentError,
     LabelError,
+    PersistentEventWarning,
     UnknownNameError,
     UnsoundLabelsWarning,
     WorldError,
@@ -26,7 +28,14 @@ from cranium.worlds.finite import as_events
 from cranium.worlds.observations import hashable, kept
 from cranium.worlds.verification import EPISODE
 
-__all__ = ["LabelReport", "Labelling", "check_labelling", "labelling", "labelling_from_cells"]
+__all__ = [
+    "LabelReport",
+    "Labelling",
+    "check_labelling",
+    "labelling",
+    "labelling_from_cells",
+    "rising_edges",
+]
 
 Function = Callable[[Any, Any, Any], Iterable[str] | str]
 
@@ -44,7 +53,7 @@ class Labelling:
     """
 
     def __init__(self, function: Function, events: Iterable[str]) -> None:
-        _check_function(function)
+        check_function(function)
         if isinstance(events, str):
             raise InvalidArgumentError(f"the events are a list of names, not {shorten(events)}")
         self.function = function
@@ -109,6 +118,42 @@ class _Cells:
         return self.names.get(_cell(after), frozenset())
 
 
+def rising_edges(labelling: Function) -> Function:
+    """The labelling that reports an event only at the step that makes it true.
+
+    A machine reads an event at every step at which it is reported. If it describes a region or a
+    posture, it stays true for many steps, while most tasks expect moments: A B fails at the second
+    A. The events of (s, a, s′) are then L(s, a, s′) without L(s, a, s): those that would not have
+    been reported had the step ended where it began. That is again a function of (s, a, s′), so that
+    counterfactual learning stays sound. What is true already at reset is not reported until it has
+    been false.
+
+    Example:
+        >>> near = rising_edges(lambda s, a, s2: "near" if s2 < 2 else ())
+        >>> sorted(near(3, 0, 1)), sorted(near(1, 0, 1)), sorted(near(1, 0, 3))
+        (['near'], [], [])
+    """
+    if isinstance(labelling, WorldEvents):
+        raise InvalidArgumentError(
+            "the events that a world names itself are not a function of (s, a, s′)",
+            fix="write a labelling function, and give that",
+        )
+    rising = _Rising(check_function(labelling))
+    declared = getattr(labelling, "events", None)
+    return rising if declared is None else Labelling(rising, declared)
+
+
+class _Rising:
+    """What a step makes true; a class, so that it can be pickled."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:
+        now = as_events(self.function(observation, action, after))
+        return now and now - as_events(self.function(observation, action, observation))
+
+
 def _cell(where: Any) -> Hashable:
     if isinstance(where, np.ndarray):
         return tuple(np.ravel(where).tolist()) if where.ndim else where.item()
@@ -133,6 +178,7 @@ class LabelReport:
         unknown: Events that the automaton does not know.
         ambiguous: Observed (s, a, s′) that occurred with different labels. Counterfactual learning
             on such an observation is unsound: what is imagined depends on something hidden.
+        held: Events that stay true for several steps, and make the task fail by that.
 
     Example:
         >>> import cranium
@@ -152,6 +198,7 @@ class LabelReport:
     never_seen: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     ambiguous: list[tuple[Any, Any, Any, tuple[frozenset[str], ...]]] = field(default_factory=list)
+    held: tuple[HeldEvent, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -167,6 +214,7 @@ class LabelReport:
             lines.append(f"never seen: {', '.join(self.never_seen)}")
         if self.unknown:
             lines.append(f"unknown to the automaton: {', '.join(self.unknown)}")
+        lines += [str(found) for found in self.held]
         lines += [self.unsoundness(found) for found in self.ambiguous[:3]]
         return "\n".join(lines)
 
@@ -193,7 +241,9 @@ def check_labelling(
 ) -> LabelReport:
     """Run random episodes in an environment, and report what its labels are like.
 
-    If an observed (s, a, s′) had different labels, it warns (:class:`UnsoundLabelsWarning`).
+    If an observed (s, a, s′) had different labels, it warns (:class:`UnsoundLabelsWarning`). The
+    machine reads the labels, too: if an event stays true for several steps and makes the task fail
+    by that, it warns (:class:`PersistentEventWarning`); :func:`rising_edges` is the cure.
 
     Example:
         >>> import cranium
@@ -207,7 +257,11 @@ def check_labelling(
     check_count("steps", steps)
     report = LabelReport()
     known: dict[Hashable, tuple[tuple[Any, Any, Any], dict[frozenset[str], None]]] = {}
-    for transition, events in _random_steps(env, events_of(env, labelling), steps, seed):
+    watch = EventWatch(automaton)
+    for transition, events, begins in _random_steps(env, events_of(env, labelling), steps, seed):
+        if begins:
+            watch.begin()
+        watch.read(events)
         report.steps += 1
         report.seen[events] = report.seen.get(events, 0) + 1
         key = tuple(hashable(part) for part in transition)
@@ -221,6 +275,9 @@ def check_labelling(
         for transition, labels in known.values()
         if len({label & read for label in labels}) > 1
     ]
+    report.held = watch.findings()
+    if report.held and warn:
+        warnings.warn(str(report.held[0]), PersistentEventWarning, stacklevel=2)
     if report.ambiguous and warn:
         warnings.warn(report.unsoundness(report.ambiguous[0]), UnsoundLabelsWarning, stacklevel=2)
     return report
@@ -228,22 +285,24 @@ def check_labelling(
 
 def _random_steps(
     env: gym.Env[Any, Any], label: Function, steps: int, seed: int
-) -> Iterator[tuple[tuple[Any, Any, Any], frozenset[str]]]:
+) -> Iterator[tuple[tuple[Any, Any, Any], frozenset[str], bool]]:
+    """Each (s, a, s′) with its events, and whether it is the first of an episode."""
     env.action_space.seed(seed)
     observation = kept(env.reset(seed=seed)[0])
+    begins = True
     for number in range(1, steps + 1):
         action = env.action_space.sample()
         seen, _, terminated, truncated, _ = env.step(action)
         after = kept(seen)
-        yield (observation, action, after), as_events(label(observation, action, after))
-        over = terminated or truncated or number % EPISODE == 0
-        observation = kept(env.reset()[0]) if over else after
+        yield (observation, action, after), as_events(label(observation, action, after)), begins
+        begins = bool(terminated or truncated or number % EPISODE == 0)
+        observation = kept(env.reset()[0]) if begins else after
 
 
 def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
     """The labelling that was given, or the world's own."""
     if labelling is not None:
-        return _check_function(labelling)
+        return check_function(labelling)
     if getattr(env.unwrapped, "events", None) is None:
         raise WorldError(
             f"{type(env.unwrapped).__name__} names no events of its own",
@@ -257,7 +316,7 @@ def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
     return WorldEvents(env.unwrapped)
 
 
-def _check_function(function: Any) -> Function:
+def check_function(function: Any) -> Function:
     """Accept what can be called with (s, a, s′)."""
     if not callable(function):
         raise InvalidArgumentError(

@@ -21,8 +21,9 @@ from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import MAX_CONFIGURATIONS
 from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
-from cranium.worlds.enumeration import enumerate_env
+from cranium.worlds.enumeration import confirm, enumerate_env, farthest
 from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.sampling import Sampling
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
@@ -30,6 +31,8 @@ __all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
 HORIZON = 10_000
 VERIFIED = 1000
 """For how many steps a model that an environment says it follows is compared with it."""
+VERIFIED_OURS = 300
+"""The same for a FiniteWorld, whose ``step`` is ours: only its model can be wrong."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,8 @@ class Solution:
 
     Attributes:
         product: What was solved.
-        value: V* of each pair. [P]
+        value: V* of each pair; with a discount of 1, -∞ where the episode may go on for ever at a
+            loss, whatever is done. [P]
         q: Q* of each pair and action. [P, A]
         policy: An optimal action for each pair, counted from 0: the first if there are several, or,
             with a discount of 1, where dawdling costs nothing, one that ends soonest. [P]
@@ -71,6 +75,17 @@ class Solution:
     success_rate: float
     expected_length: float
 
+    @property
+    def sampled(self) -> Sampling | None:
+        """What the world's table rests on, if the world was tried out; None if it has a model.
+
+        Example:
+            >>> import cranium
+            >>> print(solve(gym.make("cranium/Letter-anbcdn-v0", times=1)).sampled)
+            None
+        """
+        return self.product.world.sampled
+
     def episodes(self) -> Iterator[tuple[Any, Configuration, int]]:
         """The likeliest episode of the policy: states, configurations and actions."""
         model = self.product
@@ -99,23 +114,32 @@ def solve(
 ) -> Solution:
     """Solve a product exactly, by value iteration over everything that can be reached.
 
+    The values and the policy know no horizon. With a discount of 1 they are those of the total
+    reward: the most that a policy keeps, on average, from some time on and whenever the episode is
+    cut off after that (docs/semantics.md says it exactly). If it has no bound, that is an error.
+
+    A world without a model is tried out; then what is solved is as true as what was seen of it
+    (``sampled``).
+
     Args:
         env: The product, perhaps with wrappers around it; its world must be finite.
         discount: γ, up to 1.
         tolerance: How far a value may be from the optimal one (with γ = 1: how much the last sweep
             may have changed).
-        horizon: For the expected return, length and success; by default the product's, or 10,000.
+        horizon: For the expected return, length and success; by default the product's, or 10,000;
+            never more than after what the environment cuts episodes off by itself.
         max_sweeps: After how many sweeps to give up.
 
     Example:
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
-        >>> env = cranium.product(LetterEnv.experiment(1), cranium.library.load("anbcdn"))
+        >>> task = cranium.library.load("anbcdn")
+        >>> env = cranium.product(LetterEnv.experiment(1), task, horizon=100)
         >>> optimum = cranium.solve(env)
         >>> optimum.success_rate, optimum.expected_length
         (1.0, 17.0)
     """
-    from cranium.aamdp.kernels import follow, soonest, value_iteration
+    from cranium.aamdp.kernels import follow, value_iteration
 
     _check_number("a discount", discount, 1.0)
     _check_number("a tolerance", tolerance, float("inf"))
@@ -127,24 +151,50 @@ def solve(
     else:
         product = find_product(env, transparent=True)
         horizon = horizon or shortest_horizon(env, product.horizon)
-        model = model_of(product)
-    q = np.zeros((model.num_pairs, model.world.num_actions))
-    small = tolerance * (1 - discount) / discount if discount < 1 else tolerance
+        model = model_of(product, horizon=horizon)
+    span = model.world.limit_horizon(horizon or HORIZON) or HORIZON
     arrays = (model.first, model.next_pair, model.probability, model.reward)
-    sweeps = value_iteration(*arrays, q, float(discount), small, max_sweeps)
-    if sweeps < 0:
-        raise WorldError(
-            f"value iteration has not converged after {max_sweeps:,} sweeps",
-            fix="lower the discount, or raise the tolerance",
-        )
-    value = q.max(axis=1)
-    policy = np.argmax(q, axis=1).astype(np.int64)
     if discount == 1:
-        policy = soonest(*arrays[:3], q, 10 * small, horizon or HORIZON)
-    found = follow(*arrays, model.success, policy, model.initial, horizon or HORIZON, 1.0, 0.0)
-    start = float(value @ model.initial)
+        value, q, policy, sweeps = _undiscounted(model, tolerance, max_sweeps)
+    else:
+        q = np.zeros((model.num_pairs, model.world.num_actions))
+        small = tolerance * (1 - discount) / discount
+        sweeps = value_iteration(*arrays, q, float(discount), small, max_sweeps)
+        if sweeps < 0:
+            raise _not_converged(max_sweeps)
+        value, policy = q.max(axis=1), np.argmax(q, axis=1).astype(np.int64)
+    found = follow(*arrays, model.success, policy, model.initial, span, 1.0, 0.0, at_any_cost=True)
+    begins = model.initial > 0
+    start = float(value[begins] @ model.initial[begins])  # elsewhere it may be infinite
     numbers = (float(number) for number in found[:3])
     return Solution(model, value, q, policy, discount, tolerance, sweeps, start, *numbers)
+
+
+def _undiscounted(
+    model: TabularProduct, tolerance: float, max_sweeps: int
+) -> tuple[Floats, Floats, Ints, int]:
+    """Values, values of actions, policy and sweeps, with a discount of 1."""
+    from cranium.aamdp.total_reward import total_reward
+
+    arrays = (model.first, model.next_pair, model.probability, model.reward)
+    actions = model.world.num_actions
+    found = total_reward(*arrays, actions, small=tolerance, max_sweeps=max_sweeps)
+    if found is None:
+        raise _not_converged(max_sweeps)
+    if np.isneginf(found.value[model.initial > 0]).any():
+        raise WorldError(
+            "whatever is done, the episode may go on for ever at a loss: without a discount the "
+            "total reward has no bound",
+            fix="use a discount below 1",
+        )
+    return found.value, found.q, found.policy, found.sweeps
+
+
+def _not_converged(max_sweeps: int) -> WorldError:
+    return WorldError(
+        f"value iteration has not converged after {max_sweeps:,} sweeps",
+        fix="lower the discount, or raise the tolerance",
+    )
 
 
 def _check_number(what: str, value: object, most: float) -> None:
@@ -157,10 +207,11 @@ def model_of(
     product: AutomatonAugmentedMDP,
     *,
     counter_limit: int | None = None,
+    horizon: int | None = None,
     max_configurations: int = MAX_CONFIGURATIONS,
 ) -> TabularProduct:
     """A product as arrays; its world must be finite. The limit is its own, unless one is given."""
-    world = as_tabular(product)
+    world = as_tabular(product, horizon)
     for label in world.labels:
         product.read_label(label)  # names that the product would refuse
     return TabularProduct.of(
@@ -193,6 +244,11 @@ def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> Automa
         if transparent:
             _check_transparent(inner)
         inner = inner.env
+    if transparent and not inner.is_plain:
+        raise WorldError(
+            f"{type(inner).__name__} may step in another way than the product that it is",
+            fix="take cranium.product(env, automaton), with what it changes around the environment",
+        )
     return inner
 
 
@@ -205,23 +261,32 @@ def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
         )
 
 
-def as_tabular(env: AutomatonAugmentedMDP) -> TabularWorld:
-    """The world of a product as arrays: from its model if it has one, else by trying everything."""
+def as_tabular(env: AutomatonAugmentedMDP, horizon: int | None = None) -> TabularWorld:
+    """The world of a product as arrays: from its model if it has one, else by trying everything.
+
+    The table is compared with the live world, for episodes of up to ``horizon`` steps (by default
+    the product's own), but hardly more than 10,000.
+    """
+    most = farthest(env)
+    longest = min(horizon or env.horizon or most, most)
     inner: Any = env.env
     while isinstance(inner, gym.Wrapper):
         _check_transparent(inner)
         inner = inner.env
     base: gym.Env[Any, Any] = inner
-    own = isinstance(env.labelling, WorldEvents)
+    labelling = None if isinstance(env.labelling, WorldEvents) else env.labelling
     if isinstance(base, FiniteWorld) and base.follows_model:
-        return TabularWorld.of(base, None if own else env.labelling)
+        table = TabularWorld.of(base, labelling)
+        table.verify(base.twin(), labelling, steps=VERIFIED_OURS)
+        return table
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
     if listed and isinstance(base.observation_space, gym.spaces.Discrete):
         table = TabularWorld.from_model(base, env.labelling)
         live = None
         with suppress(Exception):  # what holds a window or a lock cannot be copied
             live = copy.deepcopy(base)
-        if live is not None:  # a walk in the caller's own would move it
-            table.verify(live, env.labelling, steps=VERIFIED)
-        return table
-    return enumerate_env(base, None if own else env.labelling)  # time limits are the product's
+        if live is None:  # a walk in the caller's own would move it
+            return table
+        return confirm(table, live, env.labelling, steps=VERIFIED, longest=longest)
+    # Gymnasium's time limits are the product's.
+    return enumerate_env(base, labelling, longest=longest)

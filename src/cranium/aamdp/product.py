@@ -7,23 +7,27 @@ truncated = the ground environment truncated, or the horizon is reached.
 from __future__ import annotations
 
 import copy
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
+import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
+from cranium.aamdp.arguments import can_be_made_again
 from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.aamdp.labelling import WorldEvents, events_of
+from cranium.aamdp.reading import TaskReader, info_of, paid
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, check_start, largest_increment, limited
+from cranium.compiled.tables import check_start, largest_increment
 from cranium.errors import (
     EpisodeEndedError,
+    HorizonWarning,
     InvalidArgumentError,
-    LabelError,
-    UnknownNameError,
-    WorldError,
     check_count,
     shorten,
 )
@@ -33,11 +37,21 @@ from cranium.worlds.observations import kept
 __all__ = ["AutomatonAugmentedMDP", "product"]
 
 MAX_MOVES = 1 << 16
-TRANSPARENT = {"OrderEnforcing", "PassiveEnvChecker", "RecordEpisodeStatistics", "TimeLimit"}
-"""Wrappers of Gymnasium's that leave the states, the outcomes and the rewards alone."""
+TRANSPARENT: set[type[Any]] = {
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.PassiveEnvChecker,
+    gym.wrappers.RecordEpisodeStatistics,
+    gym.wrappers.TimeLimit,
+}
+"""Wrappers that leave the states, the outcomes and the rewards alone: these very classes.
+
+A subclass may do something else, and so may another class of the same name."""
 
 
-class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
+class AutomatonAugmentedMDP(
+    gym.Wrapper[Any, Any, Any, Any],
+    gym.utils.RecordConstructorArgs,
+):
     """The product of an environment and an automaton (Definition "AAMDP").
 
     After every step of the environment the automaton reads the events of that step, and the reward
@@ -51,12 +65,20 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         labelling: L(s, a, s′): a function from an observation, an action and the next observation
             to the names of the events. Left out, the world's own.
         horizon: After how many steps an episode is cut off: the environment's own time limit, if it
-            has one that is less, or none is given here.
+            has one that is less, or none is given here. Without either it warns
+            (:class:`~cranium.errors.HorizonWarning`).
         counter_limit: Γ. A counter that passes it ends the episode without success
             (``info["overflow"]``). Left out, the horizon times the largest increment, which no
             episode can pass.
         add_ground_reward: Whether the environment's own reward is added to the automaton's.
         encoding: How ⟨s, u, c⟩ is shown: by default as a dictionary.
+
+    Attributes:
+        steps_left: How many steps are left in the episode: 0 once it is over, and before the first
+            reset. Without a horizon it counts down from −1.
+        last_reward: What the last step paid.
+        last_end: Of the last episode that is over: whether it was terminated, whether it was
+            truncated, and how many steps would have been left.
 
     Example:
         >>> import cranium
@@ -92,10 +114,19 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
                 f"a task is an automaton, not {shorten(automaton)}",
                 fix="cranium.compile_language(…) or cranium.load(…) makes one",
             )
-        super().__init__(env)
+        # Without a specification there is nothing to make the product around again; where
+        # gymnasium.make gives one later, its entry point has made the product, and will again.
+        given: dict[str, Any] = {} if env.spec is None else {"automaton": automaton}
+        if given:
+            given |= {"labelling": labelling, "horizon": horizon, "counter_limit": counter_limit}
+            given |= {"add_ground_reward": add_ground_reward, "encoding": copy.copy(encoding)}
+        gym.utils.RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
+        gym.Wrapper.__init__(self, env)
         self.automaton = automaton
         self.labelling = events_of(env, labelling)
         self.horizon = shortest_horizon(env, horizon)
+        if self.horizon is None and own_time_limit(env) is None:
+            _warn_of_no_horizon()
         if encoding is not None and not isinstance(encoding, Encoding):
             raise InvalidArgumentError(
                 f"an encoding is an object such as BoxEncoding(), not {shorten(encoding)}"
@@ -103,10 +134,10 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self.counter_limit = _counter_limit(automaton, self.horizon, counter_limit)
         self.add_ground_reward = add_ground_reward
         self.encoding = copy.copy(encoding) if encoding else DictEncoding()  # each binds its own
-        limit, given = self.counter_limit, counter_limit is not None
-        self.encoding.bind(env.observation_space, automaton, limit, can_overflow=given)
+        limit, bounded = self.counter_limit, counter_limit is not None
+        self.encoding.bind(env.observation_space, automaton, limit, can_overflow=bounded)
         self.observation_space = self.encoding.space
-        self._declared = self._check_vocabulary()
+        self._reader = TaskReader(automaton, self.labelling, self.counter_limit)
         # With one of our own worlds, its own events and constant rewards nothing of what was seen
         # before is needed, nothing that was given out is written into, and events need no call.
         quick = automaton.is_constant and not add_ground_reward and _is_ours(env, self.labelling)
@@ -114,7 +145,9 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
         self._observation: Any = None
-        self._left = 0  # how many steps are left: none before reset, below zero without a horizon
+        self.steps_left = 0
+        self.last_reward = 0.0
+        self.last_end = (False, False, 0)
 
     @property
     def configuration(self) -> Configuration:
@@ -141,6 +174,34 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         """
         return self._observation
 
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override] # as in gymnasium.Wrapper
+        """The specification of the environment and of this product: ``spec.make()`` makes both.
+
+        None if the environment has none, or if the product cannot be made again from its arguments:
+        one of them cannot be copied, or the labelling asks this very environment.
+
+        Example:
+            >>> import cranium
+            >>> env = product(gym.make("cranium/Letter-v0"), cranium.library.load("anbcdn"))
+            >>> cranium.find_product(env.spec.make()).automaton == env.automaton
+            True
+        """
+        known = self._cached_spec is not None or not self._saved_kwargs
+        return super().spec if known or can_be_made_again(self, self._saved_kwargs) else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it does what a product does: a subclass may step in another way.
+
+        Example:
+            >>> import cranium
+            >>> cranium.find_product(gym.make("cranium/Letter-anbcdn-v0")).is_plain
+            True
+        """
+        kind, own = type(self), AutomatonAugmentedMDP
+        return kind.step is own.step and kind.reset is own.reset
+
     # The environment
 
     def reset(
@@ -158,8 +219,8 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         observation, info = self.env.reset(seed=seed, options=options)
         self._node = node = self._node_of(self.automaton.start)
         self._observation = kept(observation)
-        self._left = self.horizon or -1
-        told = _told(frozenset(), node.configuration, success=False)
+        self.steps_left = self.horizon or -1
+        told = info_of(frozenset(), node.configuration, success=False)
         return node.show(kept(observation)), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -174,7 +235,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
             >>> info["label"], info["counters"]
             (frozenset({'A'}), (1,))
         """
-        left = self._left
+        left = self.steps_left
         if not left:
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
         after, own, terminated, truncated, info = self.env.step(action)
@@ -182,12 +243,12 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         if world is not None:
             events = world.events
         else:
-            self._left = 0  # a step that is refused ends the episode: the world has moved on
+            self.steps_left = 0  # a step that is refused ends the episode: the world has moved on
             events = self.labelling(self._observation, action, after)
         try:
             self._node, show, state, counters, reward, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
-            self._left = 0
+            self.steps_left = 0
             self._node, show, state, counters, reward, ended, told = self._find_move(events)
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
@@ -200,8 +261,9 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
                 truncated = True
             if terminated:
                 info["ground_terminated"] = ended = True
+            self.last_end = (ended, truncated, left - 1)
             left = 1
-        self._left = left - 1
+        self.steps_left, self.last_reward = left - 1, reward
         if counters is not None:  # DictEncoding.join, written out: to call it is a tenth of all
             after = {"ground": after, "machine_state": state, "counters": next(counters)}
         else:
@@ -215,7 +277,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
     ) -> tuple[float, dict[str, Any]]:
         """What a step pays that is not known before it happens."""
         if isinstance(reward, RewardFunction):
-            reward = float(reward(self._observation, action, after))
+            reward = paid(reward, self._observation, action, after)
         if self.add_ground_reward:
             reward += float(own)
             info = {**info, "ground_reward": float(own)}
@@ -240,15 +302,10 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
         return node.moves[names]
 
     def _work_out(self, configuration: Configuration, names: frozenset[str]) -> _Move:
-        bits, label = self.read_label(names)
-        step = self.automaton.step(configuration, bits)
-        after = limited(step.configuration, self.counter_limit)
-        paid = step.reward if isinstance(step.reward, RewardFunction) else float(step.reward)
-        over = after == OVERFLOW
-        ends = over or self.automaton.is_terminal(after)
-        success = not over and self.automaton.is_accepting(after)
-        node, told = self._node_of(after), _told(label, after, success=success)
-        return node, node.show, *node.part, paid, ends, told
+        read = self._reader.read(configuration, names)
+        told = info_of(read.label, read.configuration, success=read.success)
+        node = self._node_of(read.configuration)
+        return node, node.show, *node.part, read.reward, read.ends, told
 
     def __getstate__(self) -> dict[str, Any]:
         # What was worked out is left behind: a long chain of it would be too deep to pickle.
@@ -267,28 +324,7 @@ class AutomatonAugmentedMDP(gym.Wrapper[Any, Any, Any, Any]):
             >>> env.read_label(frozenset({"B", "D"}))
             (2, frozenset({'B'}))
         """
-        alphabet = self.automaton.alphabet
-        known = names & frozenset(alphabet.propositions)
-        strange = names - known - self._declared
-        if strange:
-            unknown = UnknownNameError.of("event of this task", min(strange), alphabet.propositions)
-            raise LabelError(
-                unknown.message,
-                fix=f"{unknown.fix}; or declare it: @cranium.labelling({min(strange)!r}, …)",
-            )
-        return alphabet.label(known), known
-
-    def _check_vocabulary(self) -> frozenset[str]:
-        """Every event that the task waits for must be one that can happen."""
-        declared = getattr(self.labelling, "events", None)
-        if declared is None:
-            return frozenset()
-        used = {p for t in self.automaton.transitions for p in t.guard.propositions}
-        for name in self.automaton.propositions:
-            if name in used and name not in declared:
-                unknown = UnknownNameError.of("event in this world", name, declared)
-                raise WorldError(f"the task reads {name!r}, but {unknown.message}", fix=unknown.fix)
-        return frozenset(declared)
+        return self._reader.read_label(names)
 
 
 class _Node:
@@ -309,18 +345,6 @@ _Move = tuple[_Node, Callable[[Any], Any], Any, Any, Any, bool, dict[str, Any]]
 dictionary; the reward or the function that gives it, whether it ends, and the info."""
 
 
-def _told(label: frozenset[str], configuration: Configuration, *, success: bool) -> dict[str, Any]:
-    over = configuration == OVERFLOW
-    return {
-        "label": label,
-        "machine_state": configuration.state,
-        "counters": () if over else configuration.counters,
-        "success": success,
-        "overflow": over,
-        "ground_terminated": False,
-    }
-
-
 def product(
     env: gym.Env[Any, Any],
     automaton: CountingRewardAutomaton,
@@ -334,6 +358,8 @@ def product(
         >>> goal = cranium.labelling_from_cells({15: "goal"})
         >>> lake = gymnasium.make("FrozenLake-v1", is_slippery=False)
         >>> env = cranium.product(lake, cranium.compile_language("goal"), goal)
+        >>> env.horizon  # FrozenLake's own time limit
+        100
         >>> observation, info = env.reset(seed=0)
         >>> for action in (1, 1, 2, 1, 2, 2):
         ...     observation, reward, terminated, truncated, info = env.step(action)
@@ -350,7 +376,7 @@ def is_transparent(wrapper: gym.Env[Any, Any]) -> bool:
         >>> is_transparent(gym.make("cranium/Letter-v0"))
         True
     """
-    return type(wrapper).__name__ in TRANSPARENT
+    return type(wrapper) in TRANSPARENT
 
 
 def _is_ours(env: gym.Env[Any, Any], labelling: Any) -> bool:
@@ -371,10 +397,38 @@ def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
         limits.append(env.spec.max_episode_steps)
     inner: Any = env
     while isinstance(inner, gym.Wrapper):
-        if isinstance(inner, gym.wrappers.TimeLimit):
+        if type(inner) is gym.wrappers.TimeLimit:  # a subclass may count otherwise
             limits.append(int(inner._max_episode_steps))
+        if isinstance(inner, AutomatonAugmentedMDP) and inner.horizon is not None:
+            limits.append(inner.horizon)
         inner = inner.env
     return min(limits, default=None)
+
+
+def own_time_limit(env: gym.Env[Any, Any]) -> int | None:
+    """After how many steps an environment says that it cuts an episode off by itself.
+
+    MiniGrid and others say it in ``max_steps``.
+
+    Example:
+        >>> own_time_limit(gym.make("FrozenLake-v1")) is None
+        True
+    """
+    most = getattr(env.unwrapped, "max_steps", None)
+    return int(most) if isinstance(most, int | np.integer) and most > 0 else None
+
+
+def _warn_of_no_horizon() -> None:
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cranium."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(
+        "the product has no horizon, and the environment no time limit: an episode may never end, "
+        "and evaluations cut it off where they have to. Say when it ends: "
+        "cranium.product(…, horizon=1000)",
+        HorizonWarning,
+        stacklevel=level,
+    )
 
 
 def _counter_limit(

@@ -1,0 +1,206 @@
+"""A task that is followed while something else acts: without an environment, for production."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from cranium.aamdp.labelling import check_function
+from cranium.aamdp.reading import Reading, TaskReader, info_of, paid
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration
+from cranium.compiled.tables import OVERFLOW, check_start
+from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
+from cranium.worlds.finite import as_events
+
+__all__ = ["Monitor", "MonitorStatus"]
+
+
+@dataclass(frozen=True)
+class MonitorStatus:
+    """Where a task is after a step.
+
+    Attributes:
+        configuration: ⟨u, c⟩: where the machine is.
+        label: The events of the last step that the task knows.
+        reward: What the last step paid.
+        total_reward: What all steps of the episode paid together.
+        steps: How many steps were followed.
+        success: Whether the task is complete.
+        terminal: Whether the episode is over: nothing can follow.
+        why: If it ended without success, how that came, in words; else empty.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.library.load("anbcn")
+        >>> status = Monitor(machine, lambda s, a, s2: s2).update(None, "look", "C")
+        >>> status.state, status.failed
+        ('failed', True)
+        >>> print(status.why)
+        the label {C}, read in ⟨counting, 0⟩, led to the terminal state 'failed'
+    """
+
+    configuration: Configuration
+    label: frozenset[str] = frozenset()
+    reward: float = 0.0
+    total_reward: float = 0.0
+    steps: int = 0
+    success: bool = False
+    terminal: bool = False
+    why: str = ""
+
+    @property
+    def state(self) -> str:
+        """The machine state."""
+        return self.configuration.state
+
+    @property
+    def counters(self) -> tuple[int, ...]:
+        """The counters; none if one of them passed its limit."""
+        return () if self.overflow else self.configuration.counters
+
+    @property
+    def failed(self) -> bool:
+        """Whether the episode is over without success."""
+        return self.terminal and not self.success
+
+    @property
+    def overflow(self) -> bool:
+        """Whether it is over because a counter passed its limit."""
+        return self.configuration == OVERFLOW
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """The same as the ``info`` of a product: what :meth:`cranium.Policy.act` is given.
+
+        Example:
+            >>> import cranium
+            >>> monitor = Monitor(cranium.library.load("anbcn"), lambda s, a, s2: s2)
+            >>> monitor.update(None, "look", "A").info["counters"]
+            (1,)
+        """
+        return MappingProxyType(info_of(self.label, self.configuration, success=self.success))
+
+
+class Monitor:
+    """Follows a task from what happens: (s, a, s′) by (s, a, s′), as the product does.
+
+    It needs no environment, so it runs where an agent works: beside a robot, in a service, over a
+    log. What it says is what :class:`cranium.AutomatonAugmentedMDP` would say of the same steps.
+
+    Args:
+        machine: The task.
+        labelling: L(s, a, s′): the function that names the events of a step.
+        counter_limit: Γ. A counter that passes it ends the episode without success; left out,
+            counters have no limit.
+
+    Attributes:
+        machine: The task.
+        status: Where it is now.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.compile_language("fish^N sell^N")
+        >>> monitor = Monitor(machine, cranium.labelling_from_cells({1: "fish", 2: "sell"}))
+        >>> for before, action, after in [(0, "right", 1), (1, "stay", 1), (1, "right", 2)]:
+        ...     status = monitor.update(before, action, after)
+        >>> status.counters, status.reward, status.terminal
+        ((1,), 0.0, False)
+        >>> status = monitor.update(2, "stay", 2)
+        >>> status.success, status.total_reward, status.steps
+        (True, 1.0, 4)
+    """
+
+    def __init__(
+        self,
+        machine: CountingRewardAutomaton,
+        labelling: Callable[[Any, Any, Any], Iterable[str] | str],
+        *,
+        counter_limit: int | None = None,
+    ) -> None:
+        if not isinstance(machine, CountingRewardAutomaton):
+            raise InvalidArgumentError(
+                f"a task is an automaton, not {shorten(machine)}",
+                fix="cranium.compile_language(…) or cranium.load(…) makes one",
+            )
+        self.machine = machine
+        self._labelling = check_function(labelling)
+        if counter_limit is not None:
+            check_count("the counter limit", counter_limit, least=0)
+            check_start(machine, counter_limit)
+        self._reader = TaskReader(machine, labelling, counter_limit)
+        self._refused = False
+        self.status = MonitorStatus(machine.start)
+
+    def reset(self) -> MonitorStatus:
+        """Begin an episode.
+
+        Example:
+            >>> import cranium
+            >>> monitor = Monitor(cranium.library.load("anbcn"), lambda s, a, s2: s2)
+            >>> monitor.update(None, "look", "A").counters, monitor.reset().counters
+            ((1,), (0,))
+        """
+        self._refused = False
+        self.status = MonitorStatus(self.machine.start)
+        return self.status
+
+    def update(self, before: Any, action: Any, after: Any) -> MonitorStatus:
+        """Follow one step, and say where the task is then.
+
+        Args:
+            before: What was observed before it: s.
+            action: What was done: a.
+            after: What was observed then: s′.
+
+        Raises:
+            EpisodeEndedError: The episode is over, or its last step could not be read.
+            LabelError: The labelling names an event that neither the task nor it declares.
+            RunError: The machine refuses the step, as it does in a product.
+
+        Example:
+            >>> import cranium
+            >>> monitor = Monitor(cranium.library.load("anbcn"), lambda s, a, s2: s2)
+            >>> monitor.update(None, "look", "D")
+            Traceback (most recent call last):
+            cranium.errors.LabelError: no such event of this task: 'D'
+              fix: known: A, B, C; or declare it: @cranium.labelling('D', …)
+        """
+        status = self.status
+        if status.terminal or self._refused:
+            raise EpisodeEndedError(
+                "the last step could not be read, and nobody knows where the task is"
+                if self._refused
+                else f"the episode is over, in the state {status.state!r}",
+                fix="call reset() before update()",
+            )
+        self._refused = True  # until it is read
+        names = as_events(self._labelling(before, action, after))
+        read = self._reader.read(status.configuration, names)
+        reward = paid(read.reward, before, action, after)
+        self._refused = False
+        self.status = MonitorStatus(
+            read.configuration,
+            read.label,
+            reward,
+            status.total_reward + reward,
+            status.steps + 1,
+            read.success,
+            read.ends,
+            self._why(read) if read.ends and not read.success else "",
+        )
+        return self.status
+
+    def _why(self, read: Reading) -> str:
+        """How an episode came to end without success."""
+        label = "{" + ", ".join(sorted(read.label)) + "}"
+        how = f"the label {label}, read in {self.status.configuration},"
+        if read.configuration == OVERFLOW:
+            return f"{how} led to a counter above the counter limit {self._reader.counter_limit}"
+        state = f"the terminal state {read.configuration.state!r}"
+        if not read.fired:
+            return f"{how} enables no transition, and otherwise leads to {state}"
+        through = ", then ".join(f"from {t.source!r} to {t.target!r}" for t in read.fired)
+        return f"{how} led to {state}" + (f": {through}" if len(read.fired) > 1 else "")
