@@ -4,7 +4,7 @@
 
 N is at least two, so the key has to be put down and taken again, and the door closed in between.
 MiniGrid shows what the agent sees in front of it; a wrapper shows the whole state instead, and the
-learner steps in Python. Needs ``cranium[minigrid]``.
+learner steps in Python. Needs the extra ``minigrid``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Both visit two regions of the point world, one after the other. TD3 also swings a pendulum of
 Gymnasium's, which knows nothing of tasks: the events come from a labelling, and one reward is a
-function of (s, a, s′). Needs ``cranium[sb3]``.
+function of (s, a, s′). Needs the extra ``sb3``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def visit(
     """SAC or TD3 in a world of ours."""
     task = cranium.library.load("point-visit")
     point = cranium.worlds.PointWorld(speed=0.2)
-    env, replay = counterfactual(point, task, horizon=50, imagined=0.5)
+    env, replay = counterfactual(point, task, horizon=50, counterfactual_ratio=0.5)
     model = kind(
         "MlpPolicy",
         env,
@@ -87,7 +87,7 @@ def visit(
 def swing(steps: int, seed: int) -> None:
     """TD3 in an environment that somebody else wrote."""
     task = cranium.loads(SWINGS, rewards={"effort": effort})
-    env, replay = counterfactual(gym.make("Pendulum-v1"), task, sides, imagined=0.5)
+    env, replay = counterfactual(gym.make("Pendulum-v1"), task, sides, counterfactual_ratio=0.5)
     model = TD3(
         "MlpPolicy",
         env,

@@ -69,11 +69,14 @@ class Naive:
         self.low |= learned  # all at once
 
     def settle(self, began, x, y, rewards, o2, x2, terminated):
-        gamma = self.config.discount
-        target = sum(gamma**i * reward for i, reward in enumerate(rewards))
+        # Multiplied step by step, because powers round differently, and a tie may turn on that.
+        target, weight = 0.0, 1.0
+        for reward in rewards:
+            target += weight * reward
+            weight *= self.config.discount
         if not terminated and self.options[x2]:
             best = max(self.high[o2, x2, y2] for y2 in self.options[x2])
-            target += gamma ** len(rewards) * best
+            target += weight * best
         value = self.high[began, x, y]
         self.high[began, x, y] = value + self.config.learning_rate * (target - value)
         self.tried.add((began, x, y))

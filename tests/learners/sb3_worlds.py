@@ -33,7 +33,9 @@ def collect(clocks, machine, *, steps=60, encoding=None, imagined=0.5, kind="rea
     encoding = encoding or BoxEncoding("raw")
     settings = {"counter_limit": 4, **options, "encoding": encoding}
     make = [lambda c=c: counterfactual(c, machine, **settings)[0] for c in clocks]
-    env, replay = counterfactual(vectors.DummyVecEnv(make), imagined=imagined, configurations=kind)
+    env, replay = counterfactual(
+        vectors.DummyVecEnv(make), counterfactual_ratio=imagined, configurations=kind
+    )
     model = algorithm(env, replay)
     try:
         model.learn(steps)

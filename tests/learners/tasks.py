@@ -36,10 +36,10 @@ def paying_machine():
 
 @st.composite
 def tasks(draw, counters=1):
-    """A machine and a world: anything small, or one in which much happens; None if there is none."""
+    """A machine and a world: anything small, or one in which much happens."""
     if draw(st.booleans()):
         machine = machine_of(draw(specs(max_counters=counters)))
-        return machine and (machine, draw(random_worlds(machine.propositions)))
+        return machine, draw(random_worlds(machine.propositions))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))
     return lively_machine(rng, draw(st.integers(0, counters))), lively_world(rng)
 

@@ -25,7 +25,7 @@ from cranium.errors import (
     RunError,
 )
 from cranium.learners import ActorConfig, DeepConfig, Schedule, train
-from cranium.learners.deep.imagine import Imagining, Replay, imagine, outcome
+from cranium.learners.deep.imagine import Imagining, Replay, draw, imagine, outcome
 from cranium.learners.deep.network import Network, all_heads, forward
 from cranium.learners.deep.optimiser import adam, huber, new_adam, normal
 from cranium.learners.deep.td3 import TD3, TD3Rates
@@ -95,7 +95,7 @@ def test_an_outlier_pulls_no_more_than_its_sign():
 @pytest.mark.parametrize("kind", ["real", "some", "all"])
 @pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
 def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
-    run = run_of(gym.make(task), DeepConfig(hidden=(16,), replay=100, imagined=10_000))
+    run = run_of(gym.make(task), DeepConfig(hidden=(16,), replay=100, num_counterfactuals=10_000))
     space, machine = run.brain.memory.space, run.machine
     rng = np.random.default_rng(1)
     size, rows = 40, len(space.labels)
@@ -174,7 +174,7 @@ def test_the_fused_loop_is_the_naive_algorithm(double):
 
 def test_the_updates_of_td3_are_the_naive_ones():
     with jax.enable_x64():  # Adam follows signs: a rounding error soon makes a difference
-        run = run_of(letter(), DeepConfig(hidden=(4,), replay=10, imagined=10_000))
+        run = run_of(letter(), DeepConfig(hidden=(4,), replay=10, num_counterfactuals=10_000))
         exact = jax.tree.map(as_double, run.machine)
         follow_naive_updates(exact, run.brain.memory.space, run.brain.encoding.machine_part)
 
@@ -230,8 +230,8 @@ VARIANTS = [
     {"heads": True},
     {"double": False},
     {"configurations": "seen"},
-    {"imagined": 2},
-    {"imagined": 2, "configurations": "seen"},
+    {"num_counterfactuals": 2},
+    {"num_counterfactuals": 2, "configurations": "seen"},
     {"train_every": 4},
     {"shaping": True},
     {"counters": "log"},
@@ -302,7 +302,7 @@ def replace_otherwise(machine):
 @pytest.mark.filterwarnings("ignore::cranium.errors.UnsoundLabelsWarning")
 def test_a_policy_goes_on_beyond_the_numbers_it_was_trained_with():
     told = {"observation": "paper"}  # which does not give N away
-    more = {"exploration": 0.3, "imagined": 6, "until": "solved", "evaluate_every": 1000}
+    more = {"exploration": 0.3, "num_counterfactuals": 6, "until": "solved", "evaluate_every": 1000}
     result = train(letter(times=(1, 2), **told), "cdqn", steps=40_000, seed=2, **more)
     assert result.samples_to_solve is not None
     beyond = cranium.evaluate(letter(times=(3, 6), **told), result.policy)
@@ -544,7 +544,7 @@ def test_a_network_has_no_table():
         ({"replay": 10**12}, "replay is at most 10,000,000"),
         ({"warmup": 2**40}, "warmup is at most"),
         ({"clip": 10**6}, "clip is at most"),
-        ({"imagined": 0}, "imagined is a whole number of at least 1"),
+        ({"num_counterfactuals": 0}, "num_counterfactuals is a whole number of at least 1"),
         ({"cells": "xy"}, "cells are one-hot, joint or scaled, not 'xy'"),
         ({"counters": "digits"}, "counters are raw, log or bits, not 'digits'"),
         ({"configurations": "some"}, "configurations are current, seen or reachable"),
@@ -571,5 +571,33 @@ def test_learners_say_which_actions_and_machines_they_need():
 
 def test_without_jax_one_line_says_what_to_install(monkeypatch):
     monkeypatch.setattr("cranium.learners.deep.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"cdqn needs JAX.*\n.*cranium\[deep\]"):
+    with pytest.raises(
+        MissingExtraError, match=r"cdqn needs JAX.*\n.*pip install '\.\[deep\]'.*use cql"
+    ):
         train(letter(), "cdqn", steps=10)
+
+
+def test_every_slot_of_a_great_replay_is_drawn_equally_often():
+    """There are 2²³ numbers from 0 to 1 in single precision, and half as many slots again."""
+    size = 3 << 22
+    slots = jnp.arange(size, dtype=jnp.int32)
+    replay = Replay(*([slots] * len(Replay._fields)))
+    count = 1 << 20
+    u = jax.random.uniform(jax.random.key(0), (count,), jnp.float32)
+    drawn = np.asarray(draw(replay, jnp.int32(size), u, jax.random.key(1)).x)
+    numbers = np.arange(1 << 23, dtype=np.float32) / np.float32(1 << 23)
+    by_numbers = np.zeros(size, bool)
+    by_numbers[np.minimum((numbers * np.float32(size)).astype(np.int32), size - 1)] = True
+    assert by_numbers.mean() < 0.7
+    assert abs((~by_numbers)[drawn].mean() - (~by_numbers).mean()) < 0.005
+    parts = np.bincount(drawn >> 17, minlength=size >> 17)  # 96, about 10,923 each
+    assert ((parts - count / 96) ** 2 / (count / 96)).sum() < 160  # χ² with 95 degrees of freedom
+    assert len(np.unique(drawn)) > 0.95 * size * -np.expm1(-count / size)
+
+
+def test_a_replay_that_is_not_great_is_drawn_from_by_the_numbers_of_the_block():
+    slots = jnp.arange(1 << 17, dtype=jnp.int32)
+    replay = Replay(*([slots] * len(Replay._fields)))
+    u = jax.random.uniform(jax.random.key(0), (1000,), jnp.float32)
+    drawn = np.asarray(draw(replay, jnp.int32(777), u, jax.random.key(1)).x)
+    assert np.array_equal(drawn, np.floor(np.asarray(u) * np.float32(777)))

@@ -11,6 +11,7 @@ import pytest
 import cranium
 from cranium.aamdp.planning import find_product
 from cranium.errors import (
+    HorizonWarning,
     InvalidArgumentError,
     PolicyError,
     RewardError,
@@ -226,6 +227,7 @@ def counting():
     return cranium.product(ground, machine, labelling=labelling)
 
 
+@pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
     original, sizes = LiveDeepRun._learn, set()
 
@@ -268,6 +270,7 @@ def late(place):
     )
 
 
+@pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
     machine = late(lambda s, a, t: float(t[0] - s[0]) + a)
 
@@ -285,7 +288,8 @@ def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
 def test_a_point_whose_counters_are_not_bounded_steps_in_python():
     machine = cranium.library.load("point-deliver")
     ground = PointWorld(mail=(1, 2), actions="discrete", start=None)
-    env = cranium.product(ground, machine, horizon=None)
+    with pytest.warns(HorizonWarning):
+        env = cranium.product(ground, machine, horizon=None)
     evaluation = cranium.product(ground, machine, horizon=20)
     result = train(env, "cdqn", steps=120, evaluation_env=evaluation, **SMALL)
     assert result.path == "python"
@@ -374,70 +378,6 @@ def test_a_replay_that_no_memory_holds_is_refused():
     env = cranium.product(film, machine, labelling, horizon=30)
     with pytest.raises(SpaceError, match="10,000,000 experiences with 100,800 features each take"):
         train(env, "cdqn", steps=10, path="python", **{**SMALL, "replay": 10_000_000})
-
-
-class Twice(gym.Wrapper):
-    """Takes two steps for one."""
-
-    def step(self, action):
-        result = self.env.step(action)
-        return result if result[2] or result[3] else self.env.step(action)
-
-
-class Ends(gym.Wrapper):
-    """Ends at the first cell."""
-
-    def step(self, action):
-        seen, reward, terminated, *rest = self.env.step(action)
-        return seen, reward, terminated or seen["ground"] == 1, *rest
-
-
-class Hides(gym.Wrapper):
-    """Begins the next episode by itself: where one ended (2), or where it was cut off (3)."""
-
-    def __init__(self, env, which):
-        super().__init__(env)
-        self.which = which
-
-    def step(self, action):
-        told = list(self.env.step(action))
-        if told[self.which]:
-            told[0], _ = self.env.reset()
-            told[self.which] = False
-        return tuple(told)
-
-
-class Generous(gym.Wrapper):
-    """Pays a little more."""
-
-    def step(self, action):
-        seen, reward, *rest = self.env.step(action)
-        return seen, reward + 1e-8, *rest
-
-
-@pytest.mark.parametrize(
-    ("around", "told"),
-    [
-        (Twice, "takes several of its steps at once"),
-        (Generous, "changes the reward"),
-        (Ends, "ends episodes"),
-        (lambda env: Hides(env, 2), "hides the end of an episode"),
-        (lambda env: Hides(env, 3), "begins the next episode by itself"),
-    ],
-)
-def test_wrappers_around_the_product_that_change_what_happens_are_refused(around, told):
-    cells = cranium.labelling_from_cells({1: "A", 2: "B"})
-    env = cranium.product(Walk(), cranium.compile_language("A B"), cells, horizon=4)
-    with pytest.raises(WorldError, match=f"something around the product {told}"):
-        train(around(env), "cdqn", steps=500, path="python", **SMALL)
-
-
-@pytest.mark.parametrize("learner", ["cql", "cdqn"])
-def test_a_wrapper_of_rewards_is_refused_at_once(learner):
-    cells = cranium.labelling_from_cells({1: "A", 2: "B"})
-    env = cranium.product(Walk(), cranium.compile_language("A B"), cells, horizon=20)
-    with pytest.raises(WorldError, match="TransformReward around the product"):
-        train(gym.wrappers.TransformReward(env, lambda r: -r), learner, steps=1, path="python")
 
 
 @pytest.mark.parametrize("path", ["compiled", "python"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from learners.tasks import lively_machine, lively_world, tasks
 from learners.test_tabular import letter
@@ -43,7 +43,7 @@ def test_without_guesses_a_certain_world_is_solved_optimally(seed, counters):
     try:
         result = train(env, "planner", steps=3000, seed=seed, config=config, evaluate_every=3000)
     except RunError:
-        return  # some way leads to an error
+        reject()  # some way leads to an error
     assert result.evaluation.gap.max() < 1e-6
 
 
@@ -147,10 +147,7 @@ def test_guesses_need_whole_numbers_and_the_rest_works_without():
 @SLOW
 @given(st.data())
 def test_how_often_somebody_looks_changes_nothing(data):
-    task = data.draw(tasks(counters=1))
-    if task is None:
-        return
-    machine, world = task
+    machine, world = data.draw(tasks(counters=1))
     env = cranium.product(world, machine, counter_limit=2, horizon=9)
     config = PlannerConfig(generalise=data.draw(st.booleans()), discount=0.9)
     try:
@@ -159,7 +156,7 @@ def test_how_often_somebody_looks_changes_nothing(data):
             for every in (1, 60)
         )
     except RunError:
-        return
+        reject()
     assert np.array_equal(one.q, other.q)
     assert one.successes == other.successes
 
@@ -191,3 +188,106 @@ def test_it_does_the_same_without_the_compiler():
         for off in ("0", "1")
     ]
     assert told[0] == told[1]
+
+
+class Bandit(gym.Env):
+    """One state; an arm pays one of several amounts, by its chances. What was paid is kept."""
+
+    observation_space = gym.spaces.Discrete(1)
+    initial_state_distrib = np.ones(1)
+
+    def __init__(self, *arms):
+        self.action_space = gym.spaces.Discrete(len(arms))
+        self.P = {0: {a: [(p, 0, r, False) for p, r in arm] for a, arm in enumerate(arms)}}
+        self.paid = [[] for _ in arms]
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        chances, _, amounts, _ = zip(*self.P[0][int(action)], strict=True)
+        reward = float(self.np_random.choice(amounts, p=chances))
+        self.paid[action].append(reward)
+        return 0, reward, False, False, {}
+
+
+IDLE = cranium.CountingRewardAutomaton(propositions=["A"], initial="u", transitions=[])
+NEVER = cranium.labelling("A")(lambda s, a, t: ())
+
+
+def bandit(*arms):
+    return cranium.product(Bandit(*arms), IDLE, NEVER, horizon=20, add_ground_reward=True)
+
+
+@pytest.mark.parametrize("path", ["compiled", "python"])
+def test_random_rewards_are_believed_by_their_means(path):
+    """One arm pays 0.4, the other 10 with a chance of one in five."""
+    env = bandit([(1.0, 0.4)], [(0.2, 10.0), (0.8, 0.0)])
+    told = {"highest_reward": 10.0, "discount": 0.9, "evaluate_every": 400}
+    found = [train(env, "planner", steps=400, seed=s, path=path, **told) for s in range(30)]
+    better = [result.q[0, 0, 1] > result.q[0, 0, 0] for result in found]
+    assert sum(better) >= 29, "with 20 trials, 1.2 % see none of the great rewards"
+    assert abs(np.mean([result.q[0, 0, 1] for result in found]) - 20) < 1
+
+
+@SLOW
+@given(st.data())
+def test_what_the_world_pays_is_valued_by_the_mean_of_what_was_seen(data):
+    amounts = st.floats(-1, 1, width=16)
+    arms = data.draw(
+        st.lists(st.lists(amounts, min_size=1, max_size=3, unique=True), min_size=1, max_size=3)
+    )
+    env, other = (bandit(*([(1 / len(arm), r) for r in arm] for arm in arms)) for _ in range(2))
+    trials, discount = data.draw(st.integers(1, 4)), 0.8
+    told = {"trials": trials, "discount": discount, "highest_reward": 2.0, "tolerance": 1e-12}
+    told |= {"evaluation_env": other, "evaluation_episodes": 1, "evaluate_every": 60}
+    result = train(env, "planner", steps=60, seed=1, path="python", **told)
+    paid = env.unwrapped.paid
+    means = np.array([np.mean(one) for one in paid])
+    assert all(len(one) >= trials for one in paid)
+    np.testing.assert_allclose(
+        result.q[0, 0], means + discount * means.max() / (1 - discount), atol=1e-9
+    )
+
+
+class Buttons(gym.Env):
+    """One cell, and a button for each event."""
+
+    observation_space = gym.spaces.Discrete(1)
+    action_space = gym.spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action):
+        return 0, 0.0, False, False, {}
+
+
+def test_a_reward_function_that_is_met_late_is_hoped_for_where_it_was_never_asked():
+    """What A led to was learned before the machine could pay for it, and is not taken for nothing."""
+    pays = cranium.RewardFunction("one", lambda s, a, t: 1.0)
+    steps = [
+        {"source": "u", "guard": "B", "target": "v"},
+        {"source": "v", "guard": "A", "reward": pays},
+        {"source": "v", "guard": "C & !A", "reward": 0.1},
+        {"source": "u", "guard": "D & !B", "target": "w"},
+        {"source": "w", "silent": True, "target": "done", "change": (1,)},  # no limit is known
+    ]
+    machine = cranium.CountingRewardAutomaton(
+        propositions=list("ABCD"),
+        counters=["n"],
+        initial="u",
+        terminal=["done"],
+        transitions=[cranium.Transition(**one) for one in steps],
+    )
+    label = cranium.labelling(*"ABCD")(lambda s, a, t: "ABCD"[int(a)])
+    env = cranium.product(Buttons(), machine, label, horizon=10)
+    assert env.counter_limit is None
+    for seed in range(10):
+        told = {"highest_reward": 1.0, "discount": 0.9, "path": "python", "evaluate_every": 200}
+        result = train(env, "planner", steps=200, seed=seed, **told)
+        row = result.q[0, result.policy.place(cranium.Configuration("v", (0,)))]
+        assert np.argmax(row) == 0
+        assert row[0] == pytest.approx(10)

@@ -9,7 +9,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from laws.strategies import specs
 from laws.test_table_laws import machine_of
@@ -28,6 +28,9 @@ from learners.sb3_worlds import (
     far,
     late,
 )
+from learners.test_seen import Tape
+from learners.test_seen import expected as expected_to_be_seen
+from learners.test_seen import machine as tape_machine
 
 import cranium
 from cranium import Configuration, RewardFunction
@@ -35,7 +38,10 @@ from cranium.aamdp import BoxEncoding, DictEncoding
 from cranium.aamdp.catalogue import CATALOGUE
 from cranium.errors import RewardError
 
-pytestmark = pytest.mark.sb3
+pytestmark = [
+    pytest.mark.sb3,
+    pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning"),
+]
 sb3 = pytest.importorskip("stable_baselines3")
 
 import torch  # noqa: E402
@@ -55,15 +61,13 @@ REWARDS = (0.0, 1.0, -0.5, RewardFunction("early", early), RewardFunction("late"
 @given(specs(rewards=REWARDS), st.booleans(), st.booleans(), st.sampled_from(["seen", "reachable"]))
 def test_what_is_imagined_is_what_the_machine_does(spec, vectors, ground, kind):
     machine = machine_of(spec)
-    if machine is None:
-        return
     clocks = [Clock(i, spec.propositions) for i in range(2)]
     encoding = BoxEncoding("raw") if vectors else DictEncoding()
     buffer = collect(
         clocks, machine, encoding=encoding, kind=kind, steps=30, add_ground_reward=ground
     )
-    if buffer.size():
-        check(buffer, clocks, machine, ground=ground)
+    assume(buffer.size())
+    check(buffer, clocks, machine, ground=ground)
 
 
 @pytest.fixture
@@ -179,7 +183,7 @@ def test_reward_functions_get_raw_observations_and_unscaled_actions(kind):
     env = VecNormalize(
         env, norm_obs_keys=["ground"], clip_obs=0.5
     )  # clips: what is left is useless
-    env, replay = counterfactual(env, imagined=1.0)
+    env, replay = counterfactual(env, counterfactual_ratio=1.0)
     model = algorithm(env, replay, kind).learn(80)
     assert all(t - s == pytest.approx(100 * a, rel=1e-4) for s, a, t in asked)
     assert max(a for _, a, _ in asked) > 2
@@ -216,7 +220,7 @@ def test_functions_that_are_met_late_are_imagined_for_all_that_was_stored():
     task = TWO.replace("reward: other", "reward: other, to: w") + silent
     machine = cranium.loads(task, rewards={"early": early, "other": late})
     clock = Clock(events=lambda t: frozenset("A" if t < 20 else "B"), ends=0, vocabulary="AB")
-    env, replay = counterfactual(clock, machine, imagined=1.0)
+    env, replay = counterfactual(clock, machine, counterfactual_ratio=1.0)
     model = algorithm(env, replay).learn(12)
     assert set(seen_from(model.replay_buffer, 3)) == {"u"}
     model.learn(20, reset_num_timesteps=False)
@@ -235,7 +239,7 @@ def test_a_function_that_fails_where_it_is_imagined_is_not_imagined_there(wrong)
 
     machine = cranium.loads(TWO, rewards={"early": early, "other": other})
     clock = Clock(events=lambda t: frozenset("B" if 12 < t < 25 else "A"), ends=0)
-    model = algorithm(*counterfactual(clock, machine, imagined=1.0)).learn(20)
+    model = algorithm(*counterfactual(clock, machine, counterfactual_ratio=1.0)).learn(20)
     clock.time = 30
     buffer = model.learn(20).replay_buffer  # now v is known, from which A pays the other
     assert set(seen_from(buffer, 15)) == {"u", "v"}
@@ -307,7 +311,9 @@ def test_dqn_learns_and_the_same_seed_gives_the_same_result():
 
 @pytest.mark.parametrize("kind", [sb3.SAC, sb3.TD3])
 def test_the_point_world_with_its_own_tasks(kind):
-    env, replay = counterfactual(make_vec_env("cranium/Point-deliver-v0", 3), imagined=0.8)
+    env, replay = counterfactual(
+        make_vec_env("cranium/Point-deliver-v0", 3), counterfactual_ratio=0.8
+    )
     model = algorithm(env, replay, kind, learning_starts=30, train_freq=10).learn(200)
     samples = model.replay_buffer.sample(32)
     assert samples.actions.shape == (32, 2)
@@ -320,3 +326,17 @@ def test_the_examples_run(name):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "success" in done.stdout
+
+
+@pytest.mark.parametrize(("tape", "ends"), [("AAB", ()), ("AAC", ()), ("ABAA", (2,)), ("AAAA", ())])
+def test_the_counters_that_are_seen_are_those_of_tables_and_networks(tape, ends):
+    """A step is stored from where it began: the last one leads to what is not stored from yet."""
+    for steps in (1, 2, 3, 7, 20):
+        env = cranium.product(Tape(tape, ends), tape_machine(), horizon=3, encoding=BoxEncoding())
+        env, replay = counterfactual(env, configurations="seen")
+        model = algorithm(env, replay, train_freq=1).learn(steps)
+        assert model.num_timesteps == steps
+        closure = model.replay_buffer.imagination.closure
+        wanted = expected_to_be_seen(tape, ends, 3, steps - 1)
+        found = {closure.space.configurations[x].counters for x in closure.members}
+        assert found == wanted

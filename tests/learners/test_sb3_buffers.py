@@ -21,7 +21,10 @@ from cranium.errors import (
 )
 from cranium.worlds import LetterEnv, LetterSpec
 
-pytestmark = pytest.mark.sb3
+pytestmark = [
+    pytest.mark.sb3,
+    pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning"),
+]
 sb3 = pytest.importorskip("stable_baselines3")
 
 import torch  # noqa: E402
@@ -174,7 +177,7 @@ def test_a_loaded_buffer_must_fit(tmp_path, machine):
     def run(automaton=machine, count=1, **settings):
         settings = {"counter_limit": 3, **settings}
         env = DummyVecEnv([lambda: counterfactual(Clock(), automaton, **settings)[0]] * count)
-        return algorithm(*counterfactual(env, imagined=0.25)).learn(20)
+        return algorithm(*counterfactual(env, counterfactual_ratio=0.25)).learn(20)
 
     saved = run()
     saved.save_replay_buffer(tmp_path / "buffer.pkl")
@@ -194,7 +197,7 @@ def test_a_loaded_buffer_must_fit(tmp_path, machine):
     same.load_replay_buffer(tmp_path / "buffer.pkl")
     same.learn(20, reset_num_timesteps=False)  # goes on in the middle of an episode
     assert same.replay_buffer.size() == 40
-    assert same.replay_buffer.imagination.imagined == 0.25
+    assert same.replay_buffer.imagination.counterfactual_ratio == 0.25
 
 
 class Scaled(gym.ObservationWrapper):

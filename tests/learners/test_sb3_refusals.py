@@ -8,6 +8,7 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
+from learners.liars import HONEST, LIARS, Walk
 from learners.sb3_worlds import (
     Clock,
     Discreet,
@@ -30,7 +31,10 @@ import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
 from cranium.errors import InvalidArgumentError, WorldError
 
-pytestmark = pytest.mark.sb3
+pytestmark = [
+    pytest.mark.sb3,
+    pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning"),
+]
 sb3 = pytest.importorskip("stable_baselines3")
 
 import torch  # noqa: E402
@@ -81,7 +85,7 @@ def test_what_would_be_wrong_is_refused(machine):
         algorithm(env, replay, n_steps=3)
     for wrong in (1.5, -0.1, True, "half", float("nan")):
         with pytest.raises(InvalidArgumentError, match="a number from 0 to 1"):
-            algorithm(*counterfactual(env, imagined=wrong))
+            algorithm(*counterfactual(env, counterfactual_ratio=wrong))
     with pytest.raises(InvalidArgumentError, match="'seen' or 'reachable', not 'current'"):
         algorithm(*counterfactual(env, configurations="current"))
     with pytest.raises(InvalidArgumentError, match="endlessly many"):
@@ -109,10 +113,10 @@ def test_what_would_be_wrong_is_refused(machine):
 def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
     inner = counterfactual(Clock(events=frozenset("A"), ends=0), machine, counter_limit=3)[0]
     wrapped = {
-        "ended by something outside": Ending(inner),
+        "around the product ends episodes": Ending(inner),
         "TransformReward around the product": gym.wrappers.TransformReward(inner, abs),
-        "paid 3, but by the machine it pays 0": Paying(inner, 3),
-        r"paid -2\.\d+e-06, but by the machine it pays 0": Paying(inner, -2.5e-6),
+        "changes the reward: 3 was paid, 0 by the machine": Paying(inner, 3),
+        r"changes the reward: -2\.\d+e-06 was paid, 0 by the machine": Paying(inner, -2.5e-6),
         "tell its 'machine_state'": Discreet(inner, "machine_state"),
         "tell its 'counters'": Discreet(inner, "counters"),
         "do not show the machine as the product told it": Rescaled(inner),
@@ -148,13 +152,31 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
     ids=["the ground ends", "the horizon", "the machine ends"],
 )  # fmt: skip
 def test_wrappers_that_hide_how_episodes_end_are_found_out(machine, world):
-    with pytest.raises(WorldError, match="something outside it hid that"):
+    with pytest.raises(WorldError, match="around the product hides the end of an episode"):
         algorithm(*counterfactual(Hiding(world(machine)))).learn(60)
+
+
+@pytest.mark.parametrize("kind", LIARS)
+def test_what_tables_and_networks_refuse_is_refused_here_too(kind):
+    cells = cranium.labelling_from_cells({1: "A", 2: "B"})
+    task = cranium.compile_language("A B")
+    env = cranium.product(Walk(), task, cells, horizon=4, encoding=BoxEncoding())
+    told = "something around the product|do not show the machine as the product told it"
+    with pytest.raises(WorldError, match=told):
+        algorithm(*counterfactual(LIARS[kind][0](env))).learn(300)
+
+
+@pytest.mark.parametrize("kind", HONEST)
+def test_what_changes_nothing_may_stay_here_too(kind):
+    cells = cranium.labelling_from_cells({1: "A", 2: "B"})
+    task = cranium.compile_language("A B")
+    env = cranium.product(Walk(), task, cells, horizon=4, encoding=BoxEncoding())
+    assert algorithm(*counterfactual(HONEST[kind](env))).learn(60).num_timesteps >= 60
 
 
 def test_an_end_is_not_to_be_called_cut_off(machine):
     env = cranium.product(Clock(ends=0.3), machine, encoding=BoxEncoding())
-    with pytest.raises(WorldError, match="says that it was only cut off"):
+    with pytest.raises(WorldError, match="ended that it was only cut off"):
         algorithm(*counterfactual(Softening(env))).learn(60)
 
 
@@ -171,7 +193,7 @@ except cranium.errors.MissingExtraError as error:
 print("torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'cranium[sb3]'" in done.stdout
+    assert "pip install '.[sb3]'" in done.stdout
     assert done.stdout.endswith("False\n")
     code = (
         "import sys, cranium; print('torch' in sys.modules or 'stable_baselines3' in sys.modules)"
@@ -186,9 +208,9 @@ def test_several_steps_at_once_are_found_out(machine):
 
     made = cranium.product(Clock(ends=0.0), machine, counter_limit=3, encoding=BoxEncoding())
     for env in (Repeated(make()), make_vec_env(lambda: Repeated(make()), 2), Repeated(made)):
-        with pytest.raises(WorldError, match="steps of the product") as caught:
+        with pytest.raises(WorldError, match="takes several of its steps at once") as caught:
             algorithm(*counterfactual(env)).learn(40)
-        assert "put wrappers that repeat actions inside" in caught.value.fix
+        assert "inside the product" in caught.value.fix
     clock = Clock(ends=0.0)
     inside = counterfactual(Repeated(Witness(clock)), machine, counter_limit=3)
     algorithm(*inside).learn(40)

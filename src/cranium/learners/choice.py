@@ -57,7 +57,8 @@ def choose_config(
         if name not in names:
             raise UnknownNameError.of(f"setting of {learner}", name, names)
     if learner in REAL_ONLY:
-        if settings.get("configurations", "current") != "current" or settings.get("imagined"):
+        more = settings.get("num_counterfactuals")
+        if settings.get("configurations", "current") != "current" or more:
             raise InvalidArgumentError(
                 f"{learner} learns from what really happens and imagines no configurations",
                 fix=f"use {REAL_ONLY[learner]}",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -16,94 +13,42 @@ from cranium.aamdp.planning import HORIZON, find_product, model_of, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
+    CraniumError,
     InvalidArgumentError,
     PolicyError,
     RunError,
     SpaceError,
     WorldError,
-    check_count,
     shorten,
 )
+from cranium.learners.evaluation_result import (
+    Evaluation,
+    Examiner,
+    Floats,
+    Instances,
+    check_instances,
+)
+from cranium.learners.live_evaluation import LiveExaminer, examiner_for
 from cranium.learners.policy import Policy
 from cranium.worlds.finite import FiniteWorld
-from cranium.worlds.point import PointWorld
 
-__all__ = ["Evaluation", "Examiner", "LiveExaminer", "TabularExaminer", "evaluate", "examiner_for"]
+__all__ = [
+    "Evaluation",
+    "Examiner",
+    "Instances",
+    "LiveExaminer",
+    "TabularExaminer",
+    "check_instances",
+    "evaluate",
+    "examiner_for",
+    "listed",
+]
 
-Instances = Mapping[str, Mapping[str, Any]]
-Floats = NDArray[np.float64]
-SHOWN = 50
-"""How many instances are shown one by one, at most."""
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What a policy does: one entry for each of I instances of the task.
-
-    Attributes:
-        instances: What they are called.
-        success: How likely the policy succeeds. [I]
-        returns: Its expected return. [I]
-        lengths: How many steps it takes. [I]
-        values: Its expected discounted return; without a horizon if the optimum is known. [I]
-        exact: Whether these are the true numbers, or averages over episodes.
-        optimum: The greatest discounted return that is possible, if it is known. [I]
-
-    Example:
-        >>> import cranium, gymnasium
-        >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=(1, 2))
-        >>> result = cranium.train(env, "cql", steps=40_000)
-        >>> print(result.evaluation)
-        A once     1.0000 success, 17.00 steps, value 0.8515 of at most 0.8515
-        A 2 times  1.0000 success, 21.00 steps, value 0.8179 of at most 0.8179
-    """
-
-    instances: tuple[str, ...]
-    success: Floats
-    returns: Floats
-    lengths: Floats
-    values: Floats
-    exact: bool
-    optimum: Floats | None = None
-
-    @property
-    def gap(self) -> Floats | None:
-        """How much less than the optimum the policy earns: [I]."""
-        return None if self.optimum is None else self.optimum - self.values
-
-    def is_solved(self, gap: float | None = None) -> bool:
-        """Whether it succeeds in every instance, and earns at most ``gap`` less than the best."""
-        good = bool((self.success > 1 - 1e-9).all())
-        if gap is None or not good:
-            return good
-        if self.gap is None:
-            raise InvalidArgumentError(
-                "the gap to the optimum is known for finite worlds and a discount below 1 only",
-                fix="leave gap out",
-            )
-        return bool((self.gap <= gap + 1e-9).all())
-
-    @property
-    def solved(self) -> bool:
-        """Whether it succeeds in every instance."""
-        return self.is_solved()
-
-    def __str__(self) -> str:
-        if len(self.instances) > SHOWN:
-            best = "" if self.optimum is None else f" of at most {self.optimum.mean():.4f}"
-            return (
-                f"{len(self.instances)} instances: {self.success.mean():.4f} success on average, "
-                f"{self.success.min():.4f} at worst, {self.lengths.mean():.2f} steps, "
-                f"value {self.values.mean():.4f}{best}"
-            )
-        width = max(len(name) for name in self.instances)
-        lines = [
-            f"{name:<{width}}  {self.success[i]:.4f} success, {self.lengths[i]:.2f} steps"
-            + f", value {self.values[i]:.4f}"
-            + ("" if self.optimum is None else f" of at most {self.optimum[i]:.4f}")
-            for i, name in enumerate(self.instances)
-        ]
-        return "\n".join(lines)
+Ints = NDArray[np.int64]
+CHEAP = 1_000_000_000
+"""How many outcomes value iteration may look at for an optimum that nobody asked for by name."""
+UNDECIDED = 1e-12
+"""How much of an episode may be left where it was not followed to its end."""
 
 
 def evaluate(
@@ -123,7 +68,7 @@ def evaluate(
         instances: Names, and the options of ``reset`` that make the instance, such as
             ``{"three": {"times": {"A": 3}}}``. Left out, those of the world: its starts.
         episodes: How many episodes for each instance, where the world is not finite.
-        seed: For them.
+        seed: For them; they are others than those of a training with the same seed.
         discount: γ, for the discounted return; left out, what the policy was trained with, or 0.99.
 
     Example:
@@ -162,28 +107,16 @@ def listed(
         return None
 
 
-def check_instances(instances: Instances | None) -> None:
-    """Accept names with options of ``reset``."""
-    good = isinstance(instances, Mapping) and all(
-        isinstance(options, Mapping) for options in instances.values()
-    )
-    if instances is not None and not good:
-        raise InvalidArgumentError(
-            f'instances are names with options, such as {{"three": {{"mail": 3}}}}, not '
-            f"{shorten(instances)}"
-        )
-
-
-class Examiner(ABC):
-    """Evaluates policies of one product."""
-
-    @abstractmethod
-    def examine(self, policy: Policy, *, optimum: bool = False) -> Evaluation:
-        """What a policy does in each instance."""
-
-
 class TabularExaminer(Examiner):
-    """Follows policies exactly, in the arrays of a finite product."""
+    """Follows policies exactly, in the arrays of a finite product.
+
+    Args:
+        env: The product, perhaps with wrappers around it.
+        model: The product as arrays: the task, with the product's own limit of counters.
+        instances: As for :func:`evaluate`.
+        discount: γ.
+        without_optimum: Why the optimum of the task cannot be known, if it cannot.
+    """
 
     def __init__(
         self,
@@ -191,15 +124,24 @@ class TabularExaminer(Examiner):
         model: TabularProduct,
         instances: Instances | None,
         discount: float,
+        *,
+        without_optimum: str | None = None,
     ) -> None:
         product = find_product(env)
         self.model = model
         self.discount = discount
-        self.horizon = min(shortest_horizon(env, product.horizon) or HORIZON, HORIZON)
+        self.horizon = shortest_horizon(env, model.world.limit_horizon(product.horizon))
         self.starts = _starts(product, model, instances)
+        self.without_optimum = without_optimum
         self._optimal: Floats | None = None
 
-    def examine(self, policy: Policy, *, optimum: bool = False) -> Evaluation:
+    def examine(
+        self,
+        policy: Policy,
+        *,
+        optimum: bool = False,
+        confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
+    ) -> Evaluation:
         """What a policy does in each instance."""
         model = self.model
         from cranium.aamdp.kernels import ANY
@@ -209,32 +151,91 @@ class TabularExaminer(Examiner):
             raise PolicyError(
                 f"the policy has {count} actions, but the world {model.world.num_actions}"
             )
+        named = getattr(policy, "first_action", model.world.first_action)
+        if named != model.world.first_action:
+            raise PolicyError(
+                f"the policy calls its first action {named}, but the world calls it "
+                f"{model.world.first_action}"
+            )
         table = policy.actions(model.world.observations, model.space.configurations, ANY)
         chosen = table[model.world.observation[model.state], model.configuration]
         return self.examine_actions(chosen, policy, optimum=optimum)
 
     def examine_actions(
-        self, chosen: NDArray[np.int64], policy: Policy | None = None, *, optimum: bool = False
+        self,
+        chosen: NDArray[np.int64],
+        policy: Policy | None = None,
+        *,
+        optimum: bool = False,
+        beyond: NDArray[np.bool_] | None = None,
     ) -> Evaluation:
-        """The same for actions that were chosen already, one for each pair."""
+        """The same for actions that were chosen already, one for each pair.
+
+        Args:
+            chosen: The actions, counted from 0. [P]
+            policy: Whose they are, to be asked where it has no answer.
+            optimum: Whether to work out the optimum, where that is cheap.
+            beyond: Where the learner's own limit of counters is passed: there it has learned
+                nothing, and the episode counts as a failure. [P]
+        """
         from cranium.aamdp.kernels import ANY, follow
 
         model = self.model
-        arrays = (model.first, model.next_pair, model.probability, model.reward, model.success)
         if policy is not None and (chosen < ANY).any():
             self._ask(policy, chosen)
-        safe = np.maximum(chosen, ANY)
-        starts = self.starts.values()
-        span = (self.horizon, self.discount, 0.0)
-        found = [follow(*arrays, safe, start, *span) for start in starts]
-        returns, success, lengths, values = np.array(found).T
+        safe, after = np.maximum(chosen, ANY), model.next_pair
+        if beyond is not None:
+            after = np.where((after >= 0) & beyond[after], -1, after)
+        arrays = (model.first, after, model.probability, model.reward)
+        starts, span = self.starts.values(), (self.horizon or HORIZON, self.discount, 0.0)
+        found = [follow(*arrays, model.success, safe, start, *span) for start in starts]
+        returns, success, lengths, values = np.array([each[:4] for each in found]).T
+        notes = self._unfinished(found)
+        exact = not notes
+        if beyond is not None:
+            lost = after != model.next_pair
+            notes += _lost([follow(*arrays, lost, safe, start, *span)[1] for start in starts])
         best = self._best() if optimum else None
-        if best is not None:  # the optimum knows no horizon, so neither does what is compared to it
-            longer = (HORIZON, self.discount, 1e-12)
-            values = np.array([follow(*arrays, safe, start, *longer)[3] for start in starts])
-        return Evaluation(
-            tuple(self.starts), success, returns, lengths, values, exact=True, optimum=best
-        )
+        if best is not None:
+            values, cut = self._values(arrays, safe)
+            exact, notes = exact and not cut, notes + cut
+        elif optimum and self.without_optimum is not None:
+            notes.append(self.without_optimum)
+        told = (success, returns, lengths, values)
+        sampled = model.world.sampled
+        exact = exact and sampled is None
+        more: dict[str, Any] = {"sampled": sampled, "notes": tuple(notes)}
+        return Evaluation(tuple(self.starts), *told, exact, best, **more)
+
+    def _values(
+        self, arrays: tuple[Ints, Ints, Floats, Floats], chosen: Ints
+    ) -> tuple[Floats, list[str]]:
+        """The discounted return without a horizon, as the optimum has none; what to say of it."""
+        from cranium.aamdp.kernels import ENDLESS, follow
+
+        span = (ENDLESS, self.discount, 1e-12)
+        success, starts = self.model.success, self.starts.values()
+        found = [follow(*arrays, success, chosen, start, *span) for start in starts]
+        values = np.array([each.value for each in found])
+        if all(each.is_complete for each in found):
+            return values, []
+        steps = min(each.steps for each in found)
+        return values, [f"the values are those of the first {steps:,} steps"]
+
+    def _unfinished(self, found: list[Any]) -> list[str]:
+        """What is to be said about episodes that were not followed to their end."""
+        if self.horizon is None:
+            left = [each.left for each in found]
+            if max(left) <= UNDECIDED:
+                return []
+            return [
+                f"{_share(left)} were cut off after {HORIZON:,} steps, because the product has no "
+                "horizon (give cranium.product(…, horizon=…))"
+            ]
+        if all(each.is_complete for each in found):
+            return []
+        steps = min(each.steps for each in found)
+        return [f"of the {self.horizon:,} steps of an episode the first {steps:,} were followed"]
 
     def _ask(self, policy: Policy, chosen: NDArray[np.int64]) -> None:
         """Walk where the policy leads; where it has no answer, its own error is raised."""
@@ -254,12 +255,46 @@ class TabularExaminer(Examiner):
                         seen.add(after)
                         waiting.append(after)
 
-    def _best(self) -> Floats | None:
-        """V* at each start; None with a discount of 1, where it need not be finite, or of 0."""
-        if self._optimal is None and 0 < self.discount < 1:
-            value = solve(self.model, discount=self.discount, horizon=self.horizon).value
-            self._optimal = np.array([start @ value for start in self.starts.values()])
+    def _best(self, *, needed: bool = False) -> Floats | None:
+        """V* at each start; None with a discount of 1, where it need not be finite, or of 0.
+
+        If it is not known, or would take long and is not needed, ``without_optimum`` says why.
+        """
+        if self._optimal is None and self.without_optimum is None and 0 < self.discount < 1:
+            sweeps = max(CHEAP // max(len(self.model.next_pair), 1), 100_000 if needed else 1)
+            try:
+                found = solve(self.model, discount=self.discount, horizon=1, max_sweeps=sweeps)
+            except CraniumError as problem:
+                self.without_optimum = f"the optimum is not known: {problem.message}"
+                return None
+            self._optimal = np.array([start @ found.value for start in self.starts.values()])
         return self._optimal
+
+    def require_optimum(self) -> None:
+        """Work the optimum out before it is needed, or raise an error that says why not."""
+        if self._best(needed=True) is None:
+            raise InvalidArgumentError(
+                f"there is no gap to measure: {self.without_optimum or 'the optimum is not known'}",
+                fix="leave gap out",
+            )
+
+
+def _share(parts: list[float]) -> str:
+    """Of how many episodes something is said, given the part in each instance."""
+    if min(parts) > 1 - UNDECIDED:
+        return "all episodes"
+    if len(parts) == 1:
+        return f"{parts[0]:.2%} of the episodes"
+    return f"up to {max(parts):.2%} of the episodes of an instance"
+
+
+def _lost(parts: list[float]) -> list[str]:
+    if not max(parts):
+        return []
+    return [
+        f"{_share(parts)} passed the counter limit that the learner was given: beyond it nothing "
+        "is learned, and they count as failures (train with a greater counter_limit)"
+    ]
 
 
 def _starts(
@@ -270,11 +305,12 @@ def _starts(
     if instances is None and isinstance(base, FiniteWorld):
         instances = base.instances()
     if not instances:
-        found = {}
+        found: dict[str, Floats] = {}
         for pair in np.flatnonzero(model.initial):
             one = np.zeros(model.num_pairs)
             one[pair] = 1.0
-            found[str(model.world.states[model.state[pair]])] = one
+            name = model.world.name(int(model.state[pair]))
+            found[f"{name} (start {len(found) + 1})" if name in found else name] = one
         return found
     if not isinstance(base, FiniteWorld):
         raise InvalidArgumentError(
@@ -291,74 +327,3 @@ def _starts(
                 )
             names[name][model.pair(state, product.automaton.start)] += probability
     return names
-
-
-class LiveExaminer(Examiner):
-    """Runs episodes in an environment."""
-
-    def __init__(
-        self,
-        env: gym.Env[Any, Any],
-        instances: Instances | None,
-        episodes: int,
-        seed: int,
-        discount: float,
-    ) -> None:
-        self.env = env
-        self.product = find_product(env)
-        base = env.unwrapped
-        own = base.instances() if isinstance(base, FiniteWorld | PointWorld) else {}
-        self.instances = instances or own or {"any": {}}
-        self.episodes = check_count("episodes", episodes)
-        self.seed = seed
-        self.discount = discount
-
-    def examine(self, policy: Policy, *, optimum: bool = False) -> Evaluation:  # noqa: ARG002
-        """What a policy does in each instance; the optimum is not known."""
-        rng = np.random.default_rng(self.seed)
-        found = []
-        for options in self.instances.values():
-            runs = [
-                self._episode(policy, self.seed + number, dict(options), rng)
-                for number in range(self.episodes)
-            ]
-            found.append(np.mean(runs, axis=0))
-        returns, success, lengths, values = np.array(found).T
-        return Evaluation(tuple(self.instances), success, returns, lengths, values, exact=False)
-
-    def _episode(
-        self, policy: Policy, seed: int, options: dict[str, Any], rng: np.random.Generator
-    ) -> tuple[float, float, float, float]:
-        product = self.product
-        observation, _ = self.env.reset(seed=seed, options=options)
-        total, value, weight, length = 0.0, 0.0, 1.0, 0
-        while length < HORIZON:
-            ground, _ = product.encoding.decode(observation)
-            action = policy(ground, product.configuration, rng)
-            observation, reward, terminated, truncated, info = self.env.step(action)
-            total, value = total + float(reward), value + weight * float(reward)
-            weight *= self.discount
-            length += 1
-            if terminated or truncated:
-                return total, float(info["success"]), float(length), value
-        return total, 0.0, float(length), value
-
-
-def examiner_for(
-    env: gym.Env[Any, Any],
-    evaluation_env: gym.Env[Any, Any] | None,
-    instances: Instances | None,
-    episodes: int,
-    seed: int,
-    discount: float,
-) -> LiveExaminer:
-    """Evaluates in an environment of its own, so that training does not notice."""
-    if evaluation_env is None:
-        try:
-            evaluation_env = copy.deepcopy(env)
-        except Exception as problem:  # whatever a foreign environment holds
-            raise InvalidArgumentError(
-                f"the environment cannot be copied for evaluation ({shorten(str(problem))})",
-                fix="give evaluation_env, a second one of its kind",
-            ) from None
-    return LiveExaminer(evaluation_env, instances, episodes, seed, discount)

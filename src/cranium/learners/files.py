@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import json
 import os
@@ -15,11 +14,9 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import as_tabular, find_product
-from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.planning import find_product
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.files import dumps, loads, write_bytes
-from cranium.automata.transition import Configuration
 from cranium.errors import (
     FileAccessError,
     FileFormatError,
@@ -29,16 +26,26 @@ from cranium.errors import (
     WorldError,
     shorten,
 )
+from cranium.learners.archive import MOST_BYTES, read_arrays
+from cranium.learners.fingerprint import OLD, differences
+from cranium.learners.plain import (
+    configurations_from,
+    encoding_data,
+    observation_data,
+    observation_from,
+    space_data,
+    space_from,
+    whole,
+)
 from cranium.learners.policy import Policy
-from cranium.worlds.observations import hashable
-from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["load_policy", "save_policy", "world_print"]
+__all__ = ["load_policy", "save_policy"]
 
 FORMAT = "cranium policy"
 VERSION = 1
 ENDING = ".npz"
-TABLE = ", table "
+DAMAGES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+"""What comes of reading a description that is not one."""
 
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
@@ -49,8 +56,16 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
         "observations": seen,
         "first_action": policy.first_action,
         "discretised": policy.discretise is not None,
+        "space": _space_data(policy.observation_space),
     }
     write_policy(path, described(policy) | more, {"q": policy.q, **arrays})
+
+
+def _space_data(space: gym.Space[Any] | None) -> dict[str, Any] | None:
+    """The space of the observations; None if it is not known, or cannot be written."""
+    with contextlib.suppress(WorldError):
+        return None if space is None else space_data(space)
+    return None
 
 
 def described(policy: Any) -> dict[str, Any]:
@@ -59,8 +74,9 @@ def described(policy: Any) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "automaton": dumps(policy.automaton, form="json"),
-        "world": policy.world,
+        "world": dict(policy.world),
         "about": dict(policy.about),
+        "product_encoding": encoding_data(policy.product_encoding),
     }
 
 
@@ -76,6 +92,12 @@ def write_policy(
             f"the policy cannot be written: {problem}",
             fix="observations and what is said about it must be numbers, names and lists of them",
         ) from None
+    size = sum(array.nbytes for array in arrays.values()) + 4 * len(text)
+    if size > MOST_BYTES // 2:
+        raise SpaceError(
+            f"a policy of {size:,} bytes is too large for a file: {MOST_BYTES // 2:,} are allowed",
+            fix="train with a lower counter_limit, or with a network",
+        )
     stream = io.BytesIO()
     contents: dict[str, Any] = {"about": np.array(text), **arrays}
     np.savez_compressed(stream, **contents)
@@ -101,15 +123,15 @@ def load_policy(
     about, arrays = _read(where)
     try:
         automaton = loads(about["automaton"], rewards=rewards)
-        _check_described(about)
+        shared = _shared_from(about)
         policy: Any
         if "kind" in about:
             from cranium.learners.deep.files import network_from
 
-            policy = network_from(about, arrays, automaton)
+            policy = network_from(about, arrays, automaton, shared)
         else:
-            policy = _table_from(about, arrays, automaton, discretise)
-    except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            policy = _table_from(about, arrays, automaton, discretise, shared)
+    except DAMAGES as problem:
         raise FileFormatError(f"{where} is damaged: {shorten(str(problem))}") from None
     if about.get("discretised") and discretise is None:
         raise InvalidArgumentError(
@@ -121,9 +143,23 @@ def load_policy(
     return found
 
 
-def _check_described(about: dict[str, Any]) -> None:
-    if not isinstance(about["about"], dict) or not isinstance(about["world"], str):
+def _shared_from(about: dict[str, Any]) -> dict[str, Any]:
+    """What all policies have."""
+    encoding = about.get("product_encoding")
+    if not isinstance(about["about"], dict) or not isinstance(encoding, dict | None):
         raise TypeError("no description")
+    world = _world_from(about["world"])
+    return {"world": world, "about": about["about"], "product_encoding": encoding}
+
+
+def _world_from(world: Any) -> dict[str, Any]:
+    """What tells the world from others; older files know one text for all of it."""
+    found = {OLD: world} if isinstance(world, str) and world else world or {}
+    if not isinstance(found, dict) or not all(
+        part is None or isinstance(part, str | int) for part in found.values()
+    ):
+        raise TypeError("no description of the world")
+    return found
 
 
 def _table_from(
@@ -131,23 +167,27 @@ def _table_from(
     arrays: dict[str, NDArray[Any]],
     automaton: CountingRewardAutomaton,
     discretise: Callable[[Any], Any] | None,
+    shared: dict[str, Any],
 ) -> Policy:
-    policy = Policy(
-        arrays["q"],
-        _observations_from(about["observations"], arrays),
-        tuple(Configuration(state, tuple(c)) for state, c in about["configurations"]),
-        automaton,
-        int(about["first_action"]),
-        discretise=discretise,
-        world=about["world"],
-        about=about["about"],
-    )
-    shape = (len(policy.observations), len(policy.configurations))
-    if policy.q.ndim != 3 or policy.q.shape[:2] != shape or policy.q.dtype != np.float64:
-        raise ValueError(f"values of the shape {policy.q.shape} for {shape}")
-    if not policy.q.shape[2] or not np.isfinite(policy.q).all():
+    values = arrays["q"]
+    seen = _observations_from(about["observations"], arrays)
+    known = configurations_from(about["configurations"])
+    shape = (len(seen), len(known))
+    if values.ndim != 3 or values.shape[:2] != shape or values.dtype != np.float64:
+        raise ValueError(f"values of the shape {values.shape} for {shape}")
+    if not values.shape[2] or not np.isfinite(values).all():
         raise ValueError("values that are not finite, or no actions")
-    return policy
+    space = about.get("space")  # older files have none
+    return Policy(
+        values,
+        seen,
+        known,
+        automaton,
+        whole(about["first_action"]),
+        discretise=discretise,
+        observation_space=None if space is None else space_from(space),
+        **shared,
+    )
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
@@ -172,14 +212,13 @@ def check_fits(policy: Policy, env: gym.Env[Any, Any], name: str) -> None:
     actions = product.env.action_space
     if not _same_actions(actions, policy.action_space):
         raise PolicyError(f"{name} was made for actions in {policy.action_space}, not in {actions}")
-    now = world_print(product)
-    if TABLE in policy.world:
-        with contextlib.suppress(WorldError, SpaceError):
-            now = world_print(product, as_tabular(product))
-    if policy.world and now != policy.world:
+    found = differences(policy.world, env)
+    if found:
+        fix = "make the world with the same options, or load it without an environment"
+        if list(found) == ["horizon"]:
+            fix = f"make the product with horizon={policy.world['horizon']}, or load it without env"
         raise PolicyError(
-            f"{name} was made for another world: {policy.world}, not {now}",
-            fix="make the world with the same options, or load it without an environment",
+            f"{name} was made for another world: {'; '.join(found.values())}", fix=fix
         )
 
 
@@ -195,28 +234,13 @@ def _called(automaton: CountingRewardAutomaton) -> str:
     return f"{automaton.name or 'without a name'} ({size.states} states, {size.transitions} edges)"
 
 
-def world_print(product: AutomatonAugmentedMDP, world: TabularWorld | None = None) -> str:
-    """What tells a world from others: its kind and spaces, and a hash of its table if given."""
-    base: Any = product.unwrapped
-    spaces = f"{product.env.observation_space} {product.env.action_space}"
-    if world is None:
-        return f"{type(base).__name__} {spaces}"
-    digest = hashlib.sha256()
-    for array in (world.first, world.next_state, world.probability, world.label, world.terminated):
-        digest.update(array.tobytes())
-    names = [sorted(label) for label in world.labels]
-    digest.update(repr((names, [hashable(seen) for seen in world.observations])).encode())
-    return f"{type(base).__name__} {spaces}{TABLE}{digest.hexdigest()[:16]}"
-
-
 def _read(where: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     try:
         content = where.read_bytes()
     except OSError as problem:
         raise FileAccessError(f"cannot read {where}: {problem.strerror or problem}") from None
     try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = read_arrays(content)
         about = json.loads(str(arrays.pop("about")))
     except Exception:  # a damaged archive makes its readers raise all kinds of errors
         raise FileFormatError(
@@ -238,30 +262,13 @@ def _observations(observations: tuple[Any, ...]) -> tuple[Any, dict[str, NDArray
     kinds = {(type(o), getattr(o, "shape", None), getattr(o, "dtype", None)) for o in observations}
     if len(kinds) == 1 and isinstance(observations[0], np.ndarray):
         return "arrays", {"observations": np.stack(observations)}
-    return [_as_json(seen) for seen in observations], {}
+    return [observation_data(seen) for seen in observations], {}
 
 
 def _observations_from(described: Any, arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
-    if described == "arrays":
-        return tuple(arrays["observations"])
-    return tuple(_from_json(seen) for seen in described)
-
-
-def _as_json(seen: Any) -> Any:
-    if isinstance(seen, np.ndarray):
-        return {"array": seen.tolist(), "dtype": str(seen.dtype)}
-    if isinstance(seen, tuple | list):
-        return {"tuple": [_as_json(part) for part in seen]}
-    if isinstance(seen, Mapping):
-        return {"dict": {str(name): _as_json(part) for name, part in seen.items()}}
-    return seen.item() if isinstance(seen, np.generic) else seen
-
-
-def _from_json(data: Any) -> Any:
-    if not isinstance(data, dict):
-        return data
-    if "array" in data:
-        return np.array(data["array"], dtype=data["dtype"])
-    if "tuple" in data:
-        return tuple(_from_json(part) for part in data["tuple"])
-    return {name: _from_json(part) for name, part in data["dict"].items()}
+    if described != "arrays":
+        return tuple(observation_from(seen) for seen in described)
+    found = arrays["observations"]
+    if not found.ndim:
+        raise ValueError("one observation where several are expected")
+    return tuple(found)

@@ -18,7 +18,7 @@ from cranium.learners.episodes import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
 from cranium.learners.policy import Policy
-from cranium.learners.wrappers import check_wrappers
+from cranium.learners.wrappers import Guard, check_reward, check_told
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import hashable, kept
 from cranium.worlds.tabular import paid_for
@@ -26,6 +26,7 @@ from cranium.worlds.tabular import paid_for
 __all__ = ["Discretise", "LiveRun"]
 
 Discretise = Callable[[Any], Any]
+PAID = kernels.in_python(kernels.paid)
 
 
 class LiveRun:
@@ -54,7 +55,7 @@ class LiveRun:
                 "a wrapper around the product changes its observations",
                 fix="put it around the environment, inside the product",
             )
-        check_wrappers(env)
+        self.guard = Guard(env, product)
         if discretise is None:
             check_finite(product.env.observation_space, "discretise=lambda observation: …")
         self.env = env
@@ -65,7 +66,7 @@ class LiveRun:
         self.discretise = discretise
         self.first_action = int(actions.start)
         # The ground part of the usual observation is read directly, of others by decoding.
-        self.plain = isinstance(product.encoding, DictEncoding)
+        self.plain = type(product.encoding) is DictEncoding
         self.numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
         self.rows: dict[frozenset[str], int] = {}  # as an experience that goes on
@@ -89,19 +90,27 @@ class LiveRun:
         if self.discretise is not None:
             numbers = {}  # an observation may look like a cell, and is in another one
         action, first = self.action, self.first_action
+        product, guard, left = self.product, self.guard, self.guard.left
         for _ in range(min(steps, CHUNK)):
             if action < 0:
                 action = self._reset()
+                left = guard.left
             called = action + first
             observation, reward, terminated, truncated, info = step(called)
+            over, left = terminated or truncated, left - 1
+            # Nearly always nothing has to be asked to see that the product did just this.
+            if over or not left or product.steps_left != left or reward is not product.last_reward:
+                guard.left = left
+                guard.check(reward, terminated, truncated)
             ground = observation["ground"] if plain else self._ground(observation)
             try:  # nearly always an array and a label that were met before
                 after, what = numbers[ground.tobytes()], rows[info["label"]]
             except (AttributeError, KeyError):
-                after, what = self._number(ground), self._row(info["label"])
+                after, what = self._number(ground), self._row(info)
             if pays:
+                x = int(self.brain.memory.position[kernels.CONFIGURATION])
                 self._pay(called, ground, info)
-            if terminated or truncated:
+            if over:
                 ended = terminated and info["ground_terminated"]
                 what += live_kernels.ENDED if ended else live_kernels.OVER
             action = experience(after, what)
@@ -111,17 +120,26 @@ class LiveRun:
                     return action
             if pays:
                 self.ground = ground
+                mind = self.brain.memory.mind
+                check_reward(float(reward), PAID(mind, what // live_kernels.ROW, x, mind.extra))
             if reward:
                 self.ends[3] += float(reward)
-            if terminated or truncated:
+            if over:
                 self._end(info)
                 action = -1
-        self.action = action
+        self.action, guard.left = action, left
+        self._check_configuration()
         return kernels.RUNNING
+
+    def _check_configuration(self) -> None:
+        memory = self.brain.memory
+        x = int(memory.position[kernels.CONFIGURATION])
+        self.guard.check_configuration(memory.space.configurations[x])
 
     def _end(self, info: dict[str, Any]) -> None:
         """Account for an episode."""
         episodes, successes, overflows, earned = self.ends
+        self._check_configuration()
         success = bool(info["success"])
         self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
@@ -132,6 +150,7 @@ class LiveRun:
 
     def _reset(self) -> int:
         observation, _ = self.env.reset(seed=self.seed)
+        self.guard.begin()
         self.seed = None
         self.ground = self._ground(observation)
         return self.brain.start(self._number(self.ground))
@@ -155,8 +174,8 @@ class LiveRun:
 
     def _number(self, ground: Any) -> int:
         seen = ground if self.discretise is None else self.discretise(ground)
-        key = seen.tobytes() if type(seen) is np.ndarray else hashable(seen)
         try:
+            key = hashable(seen)
             number = self.numbers.get(key)
         except TypeError:
             raise WorldError(
@@ -164,16 +183,20 @@ class LiveRun:
                 fix="return something that can be a key of a dictionary",
             ) from None
         if number is None:
-            number = len(self.numbers)
+            number = len(self.observations)
             if number == self.brain.memory.room:
                 self.brain.grow(2 * number)
             self.numbers[key] = number
             self.observations.append(kept(seen))
             self.brain.met(number, seen)
+        if self.discretise is None and type(seen) is np.ndarray:
+            self.numbers[seen.tobytes()] = number  # is found more quickly the next time
         return number
 
-    def _row(self, label: frozenset[str]) -> int:
+    def _row(self, info: dict[str, Any]) -> int:
         """The row of a label, for an experience; one that was never met gets one."""
+        check_told(info)
+        label = info["label"]
         if label not in self.rows:
             self.rows[label] = live_kernels.ROW * self.brain.memory.space.add_label(label)
             self.brain.grow()
@@ -189,10 +212,10 @@ class LiveRun:
         """The product raises the machine's errors itself."""
         return None
 
-    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+    def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
         policy = self._policy(self.brain.values()).with_unknown("random")
-        return self.examiner.examine(policy, optimum=optimum)
+        return self.examiner.examine(policy, optimum=optimum, confirm=confirm)
 
     def policy(self) -> Policy:
         """What was learned."""
@@ -207,4 +230,5 @@ class LiveRun:
             self.product.automaton,
             self.first_action,
             discretise=self.discretise,
+            observation_space=self.product.env.observation_space,
         )

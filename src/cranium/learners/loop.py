@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.errors import (
     CraniumError,
     PolicyError,
@@ -106,12 +107,13 @@ def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
 
 
 class About(NamedTuple):
-    """Who learns: the learner, its settings, the seed, and what tells the world from others."""
+    """Who learns, and where: ``world`` is what tells it from others, ``encoding`` the product's."""
 
     learner: str
     config: LearnerConfig
     seed: int
-    world: Callable[[], str]
+    world: Callable[[], Mapping[str, Any]]
+    encoding: Encoding
 
 
 class Loop:
@@ -128,6 +130,7 @@ class Loop:
         self.gap = gap
         self.curve: list[tuple[float, ...]] = []
         self.last: Evaluation | None = None
+        self.is_final = False  # whether the last evaluation says all that one at the end has to
         self.solved_at: int | None = None
         self.streak = StreakFinder(until) if isinstance(until, Streak) else None
         self.interrupted = False
@@ -202,8 +205,12 @@ class Loop:
 
     def look(self) -> bool:
         """Evaluate; whether to stop."""
-        # A function may ask how near the optimum the policy is.
-        self.last = found = self.run.evaluate(optimum=self.gap is not None or callable(self.until))
+        # A function may ask how near the optimum the policy is, and whether it is solved.
+        asked, last = callable(self.until), self.done >= self.steps
+        optimum = self.gap is not None or asked or last
+        confirm = self.solved_at is None or asked or last
+        self.last = found = self.run.evaluate(optimum=optimum, confirm=confirm)
+        self.is_final = confirm and (optimum or found.episodes is not None)
         means = (found.success.mean(), found.returns.mean(), found.lengths.mean())
         self.curve.append((self.done, *means))
         if self.solved_at is None and found.is_solved(self.gap):
@@ -215,15 +222,14 @@ class Loop:
     def _final(self) -> Evaluation:
         """The evaluation at the end, with the optimum where there is one."""
         last = self.last
-        complete = last is not None and (last.optimum is not None or not last.exact)
-        if last is not None and complete and self.curve[-1][0] == self.done:
+        if last is not None and self.is_final and self.curve[-1][0] == self.done:
             return last  # nothing was learned since
-        found: Evaluation = self.run.evaluate(optimum=True)
+        found: Evaluation = self.run.evaluate(optimum=True, confirm=True)
         return found
 
     def result(self) -> TrainingResult:
         """What came of it."""
-        learner, config, seed, world = self.about
+        learner, config, seed, world, encoding = self.about
         run = self.run
         self.has_streak()  # it may be complete, although Ctrl-C came first
         about = {
@@ -236,7 +242,8 @@ class Loop:
 
         def learned() -> Policy:
             policy: Policy = run.policy()
-            return replace(policy, world=world(), about=about)
+            shown = None if type(encoding) is DictEncoding else encoding
+            return replace(policy, world=world(), about=about, product_encoding=shown)
 
         return TrainingResult(
             learner,

@@ -59,6 +59,7 @@ class Making:
         from cranium.learners.memory import open_space
         from cranium.learners.tabular import TabularRun, warn_if_unsound
 
+        self.horizon = model.world.limit_horizon(self.horizon)
         imagines = getattr(self.config, "configurations", "") in ("seen", "reachable")
         if imagines or isinstance(self.config, OptionsConfig):
             warn_if_unsound(self.product, model.world)
@@ -128,8 +129,12 @@ class Making:
             from cranium.learners.planner import PlannerBrain
 
             product = self.product
-            pays_more = product.add_ground_reward or not product.automaton.is_constant
-            return PlannerBrain(memory, self.config, self.agent, self.seen, pays_more)
+            functions = not product.automaton.is_constant
+            # What the world pays may be random, and so may a function of what is told less of.
+            unsure = product.add_ground_reward or (functions and self.seen is None)
+            pays_more = product.add_ground_reward or functions
+            given = (memory, self.config, self.agent, self.seen, pays_more)
+            return PlannerBrain(*given, unsure=unsure)
         if isinstance(self.config, OptionsConfig):
             from cranium.learners.options import OptionsBrain
 

@@ -5,6 +5,8 @@ The compiled functions see it as a :class:`~cranium.learners.kernels.Mind`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,7 +71,9 @@ class Memory:
         self.horizon = horizon or 2**31
         self.position = np.zeros(kernels.POSITION, np.int64)
         self._counters: dict[tuple[int, ...], int] = {}
-        self._allocate(observations, len(space))
+        self._taken = (0, 0)  # how many labels and configurations the tables know
+        self._look()
+        self._allocate(observations, len(space), len(space.labels))
         self.mind.settings[:] = (
             ("current", "seen", "reachable").index(self.config.configurations),
             config.discount,
@@ -81,11 +85,10 @@ class Memory:
             counts_episodes(self.config.learning_rate),
             counts_episodes(self.config.exploration),
         )
-        self.refresh()
+        self._take_over()
 
-    def _allocate(self, observations: int, configurations: int) -> None:
-        self._look()
-        labels, extras = len(self.space.labels), 1 + len(self.space.reward_functions)
+    def _allocate(self, observations: int, configurations: int, labels: int) -> None:
+        extras = 1 + len(self.space.reward_functions)
         counted = isinstance(self.config.learning_rate, Visits)
         sizes = (observations, configurations, self.num_actions, labels, extras, RANDOMS, counted)
         self.position[kernels.SIZES : kernels.SIZES + len(sizes)] = sizes
@@ -104,6 +107,8 @@ class Memory:
             self.ints, self.floats, self.position
         )
         self.mind.q[:] = self.config.first_value
+        self.mind.next_configuration[:] = kernels.UNKNOWN
+        self.mind.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
         self._point()
 
     @property
@@ -117,16 +122,34 @@ class Memory:
         return int(self.mind.q.shape[0])
 
     def grow(self, observations: int | None = None) -> None:
-        """Make room: for observations, or for what the space has come to hold."""
-        old, held, position = self.mind, (self.ints, self.floats), self.position.copy()
-        width = old.q.shape[1]
+        """Make room: for observations, or for what the space has come to hold.
+
+        What there is grows by doubling, so that all copying together is linear in it.
+        """
+        self._look()
+        sizes = (observations or self.room, *self._sizes())
+        extras = 1 + len(self.space.reward_functions)
+        room, width, _ = self.mind.q.shape
+        if sizes != (room, width, len(self.mind.reward)) or extras != len(self.mind.extra):
+            self._reallocate(*sizes)
+        self._take_over()
+
+    def _sizes(self) -> tuple[int, int]:
+        """For how many configurations and labels there must be room."""
+        labels, width = self.mind.reward.shape
         if len(self.space) > width:
             width = max(2 * width, len(self.space))
+        if len(self.space.labels) > labels:
+            labels = max(2 * labels, len(self.space.labels))
+        return width, labels
+
+    def _reallocate(self, observations: int, width: int, labels: int) -> None:
+        old, held, position = self.mind, (self.ints, self.floats), self.position.copy()
         try:
-            self._allocate(observations or self.room, width)
-            for name in ("q", "visits", "known", "extra", "randoms", "rates", "settings"):
-                copy_into(getattr(old, name), getattr(self.mind, name))
-            self.refresh()
+            self._allocate(observations, width, labels)
+            for name in kernels.Mind._fields:
+                if name not in ("position", "targets"):
+                    copy_into(getattr(old, name), getattr(self.mind, name))
         except BaseException:  # Ctrl-C loses nothing
             self.mind, (self.ints, self.floats) = old, held
             self.position[:] = position
@@ -143,31 +166,45 @@ class Memory:
         places = [int(one.ctypes.data) for one in held] + [one.size for one in held]
         self.position[kernels.BUFFERS : kernels.BUFFERS + len(places)] = places
 
-    def refresh(self) -> None:
-        """Copy what the space knows into the tables."""
-        mind, space = self.mind, self.space
-        tables, count = space.tables, len(space)
-        mind.next_configuration[:] = kernels.UNKNOWN
-        mind.next_configuration[:, :count] = tables.next_configuration
-        mind.function[:, :count] = tables.reward_function
-        mind.reward[:, :count] = tables.reward
-        mind.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
-        mind.ending[:count] = np.where(tables.accepting, kernels.ACCEPTED, tables.terminal)
-        for x, configuration in enumerate(space.configurations):
+    def _take_over(self) -> None:
+        """Copy what is new in the space into the tables."""
+        mind, space, (rows, known) = self.mind, self.space, self._taken
+        labels, count = len(space.labels), len(space)
+        new = range(known, count)
+        waited = [pair for x in new for pair in space.leading_to(x) if pair[1] < known]
+        columns, news = slice(known, count), slice(rows, labels)
+        parts: list[Any] = [(slice(labels), columns), (news, slice(known)), *waited]
+        tables = space.tables
+        for part in parts:
+            mind.next_configuration[part] = tables.next_configuration[part]
+            mind.function[part] = tables.reward_function[part]
+            mind.reward[part] = tables.reward[part]
+        accepting, terminal = tables.accepting[columns], tables.terminal[columns]
+        mind.ending[columns] = np.where(accepting, kernels.ACCEPTED, terminal)
+        for x in new:
+            configuration = space.configurations[x]
             if configuration == OVERFLOW:
                 mind.ending[x] = kernels.OVERFLOWED
             number = self._counters.setdefault(configuration.counters, len(self._counters))
             mind.counters[x] = number
-        alive = mind.ending[:count] == kernels.GOES_ON
-        if self.config.configurations == "seen":
-            alive &= mind.known[mind.counters[:count]] > 0
-        members = np.flatnonzero(alive)
-        if self.config.configurations == "current":
-            members = self.position[[kernels.CONFIGURATION]]
-        mind.members[: len(members)] = members
-        self.position[kernels.MEMBERS] = len(members)
         if self.config.shaping:
-            mind.potential[:count] = self._potentials()
+            mind.potential[columns] = self._potentials(known)
+        self._admit(new)
+        self._taken = (labels, count)
+
+    def _admit(self, new: range) -> None:
+        """Add new configurations to the set of those that are imagined, where they belong to it."""
+        mind, position = self.mind, self.position
+        if self.config.configurations == "current":
+            mind.members[0], position[kernels.MEMBERS] = position[kernels.CONFIGURATION], 1
+            return
+        columns = slice(new.start, new.stop)
+        alive = mind.ending[columns] == kernels.GOES_ON
+        if self.config.configurations == "seen":
+            alive &= mind.known[mind.counters[columns]] > 0
+        members, first = new.start + np.flatnonzero(alive), int(position[kernels.MEMBERS])
+        mind.members[first : first + len(members)] = members
+        position[kernels.MEMBERS] = first + len(members)
 
     def problem(self, status: int) -> Exception | None:
         """The machine's own error, if it refused to go on from where the learner is."""
@@ -178,20 +215,29 @@ class Memory:
         return None
 
     def _look(self) -> None:
-        """Work out every label in every configuration, as far as nothing new is met."""
-        missing = self.space.tables.next_configuration == kernels.UNKNOWN
-        for row, x in zip(*(found.tolist() for found in np.nonzero(missing)), strict=True):
-            self.space.look(row, x)
+        """Work out what is new, labels or configurations, as far as nothing else new is met."""
+        rows, known = self._taken
+        following = self.space.tables.next_configuration
+        self._look_at(following[:, known:], 0, known)
+        self._look_at(following[rows:, :known], rows, 0)
+        for x in range(known, len(self.space)):
+            for row, before in self.space.leading_to(x):
+                self.space.look(row, before)
 
-    def _potentials(self) -> Floats:
+    def _look_at(self, following: NDArray[np.int32], row: int, x: int) -> None:
+        missing = np.nonzero(following == kernels.UNKNOWN)
+        for i, j in zip(*(found.tolist() for found in missing), strict=True):
+            self.space.look(row + i, x + j)
+
+    def _potentials(self, first: int) -> Floats:
         sign = -1.0 if self.config.shaping == "published" else 1.0
-        return sign * self.values_of_machine(self.config.shaping_discount)
+        return sign * self.values_of_machine(self.config.shaping_discount, first=first)
 
-    def values_of_machine(self, discount: float, bonus: float = 0.0) -> Floats:
-        """What each configuration would be worth if every label could be read at will."""
+    def values_of_machine(self, discount: float, bonus: float = 0.0, first: int = 0) -> Floats:
+        """What each configuration, from this one on, is worth if labels can be read at will."""
         return machine_values(
             self.space.automaton,
-            self.space.configurations,
+            self.space.configurations[first:],
             discount=discount,
             counter_limit=self.space.counter_limit,
             bonus=bonus,

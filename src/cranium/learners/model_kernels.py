@@ -15,12 +15,13 @@ __all__ = ["Model", "doubt", "generalise", "is_full", "is_known", "record", "slo
 
 NOTHING = -1
 NEEDED, SLOTS, SPLITS, STALE, CROWDED, GUESSING, EMPTY, RANDOM, TWICE, DOUBTING, MET = range(11)
-FIRST, WHERE, NUMBERS = 11, 12, 13
+FIRST, WHERE, UNSURE, NUMBERS = 11, 12, 13, 14
 """In ``numbers``: trials before a pair is believed that had one outcome so far, slots and splits in
 use, whether the plan is out of date, whether an outcome found no room, whether to guess, the row of
 the empty label, how many slots had several outcomes, how many were tried more than once, whether
 labels are taken to depend on the configuration everywhere, how many observations were met; the slot
-that was just tried for the first time (plus one), in which configuration; how many these are."""
+that was just tried for the first time (plus one), in which configuration; whether rewards may be
+random although their outcome is certain; how many these are."""
 BEGINS = 2
 """In ``roots``: episodes have begun there; 1 if it was met otherwise."""
 
@@ -47,7 +48,8 @@ class Model(NamedTuple):
     ended: Ints  # [S, B]
     times: Ints  # [S, B]
     origin: Ints  # [S, B]; the configuration in which it was first seen
-    extra: Floats  # [S, B, 1 + F]
+    extra: Floats  # [S, B, 1 + F]; the means of what the world and each function paid; a function
+    # that was met later than the outcome is NaN until that occurs again
     hope: Floats  # [X]; what a configuration may be worth at most
     roots: Ints  # [O]; which observations were met, and where episodes began
     numbers: Longs  # [NUMBERS]
@@ -125,15 +127,26 @@ def doubt(model: Model) -> bool:
 
 
 @inner
+def _average(mean: Floats, slot: int, b: int, times: int, extra: Floats) -> None:
+    """Let what was paid count in the mean; what is always the same stays so, bit for bit."""
+    for f in range(extra.shape[0]):
+        if np.isnan(mean[slot, b, f]):
+            mean[slot, b, f] = extra[f]
+        else:
+            mean[slot, b, f] += (extra[f] - mean[slot, b, f]) / times
+
+
+@inner
 def record(
     model: Model, slot: int, x: int, after: int, row: int, ended: int, extra: Floats
 ) -> bool:
-    """Count an outcome; whether it is new."""
+    """Count an outcome; whether it is new. Rewards are averaged: the plan needs their mean."""
     for b in range(model.outcomes[slot]):
         same = model.after[slot, b] == after and model.row[slot, b] == row
         if same and model.ended[slot, b] == ended:
             model.tried[slot] += 1
             model.times[slot, b] += 1
+            _average(model.extra, slot, b, model.times[slot, b], extra)
             return False
     b = model.outcomes[slot]
     if b == model.after.shape[1]:
@@ -171,12 +184,16 @@ def generalise(model: Model, guess: guesses.Guess, slot: int, actions: int) -> b
 
 @inner
 def count(numbers: Longs, tried: int, outcomes: int, fresh: bool, trials: float) -> None:
-    """Find out whether the world is random: one pair in ten of those tried more than once."""
+    """Find out whether the world is random: one pair in ten of those tried more than once.
+
+    Where the world pays, too, a pair may be random without showing it: then every pair is taken to.
+    """
     if tried == 2:
         numbers[TWICE] += 1
     if fresh and outcomes == 2:
         numbers[RANDOM] += 1
-    needed = int(trials) if 10 * numbers[RANDOM] > numbers[TWICE] else 1
+    random = numbers[UNSURE] or 10 * numbers[RANDOM] > numbers[TWICE]
+    needed = int(trials) if random else 1
     if needed != numbers[NEEDED]:
         numbers[NEEDED] = needed
         numbers[STALE] = 1

@@ -28,10 +28,10 @@ class NetworkConfig(LearnerConfig):
 
     Attributes:
         configurations: Which are imagined for every experience that is drawn from the replay:
-            ``"current"`` is none but the real one; else those whose counters were ``"seen"``, or
-            all that are ``"reachable"``.
-        imagined: How many of them, the real one included; left out, all of them if there are at
-            most 16, else 8, drawn anew each time.
+            ``"current"`` is none but the real one; else those whose counters were ``"seen"`` where
+            the learner was to act, or all that are ``"reachable"``.
+        num_counterfactuals: How many of them, the real one included; left out, all of them if there
+            are at most 16, else 8, drawn anew each time.
         hidden: The units of the hidden layers.
         learning_rate: Of Adam.
         batch: How many experiences are drawn for each update; with what is imagined, that many
@@ -56,7 +56,7 @@ class NetworkConfig(LearnerConfig):
     """
 
     configurations: Configurations = "reachable"
-    imagined: int | None = None
+    num_counterfactuals: int | None = None
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 1e-4
     batch: int = 32
@@ -79,8 +79,8 @@ class NetworkConfig(LearnerConfig):
         for name in ("batch", "replay", "train_every", "clip"):
             check_between(name, getattr(self, name))
         check_between("warmup", self.warmup, least=0)
-        if self.imagined is not None:
-            check_count("imagined", self.imagined)
+        if self.num_counterfactuals is not None:
+            check_count("num_counterfactuals", self.num_counterfactuals)
         if not isinstance(self.hidden, tuple | list) or not self.hidden:
             raise InvalidArgumentError(
                 f"hidden are the units of the layers, as in (128, 128), not {shorten(self.hidden)}"

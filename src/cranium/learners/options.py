@@ -128,6 +128,9 @@ class OptionsBrain:
     def grow(self, observations: int | None = None) -> None:
         """Make room."""
         self.memory.grow(observations)
+        room, width, _ = self.memory.mind.q.shape
+        if (len(self.options.low), len(self.options.first)) == (room, width + 1):
+            return
         old, self.options = self.options, self._allocate()
         for name in ("low", "high", "tried", "progress", "sums"):
             copy_into(getattr(old, name), getattr(self.options, name))

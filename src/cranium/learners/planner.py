@@ -61,6 +61,7 @@ class PlannerBrain:
         agent: np.random.Generator,
         space: gym.Space[Any] | None,
         pays_more: bool,
+        unsure: bool = False,
     ) -> None:
         if pays_more and config.highest_reward is None:
             raise InvalidArgumentError(
@@ -74,8 +75,9 @@ class PlannerBrain:
         self.first = int(memory.space.start)
         self.numbering = Numbering(space)
         self.guessing = config.generalise and self.numbering.fits and not pays_more
+        self.unsure = unsure  # whether rewards may be random although their outcome is certain
         self.codes = np.zeros(0, np.int32)
-        self.hope = np.zeros(0)
+        self.hoped = 0  # for how many configurations it is known what may be hoped for
         self.model: Any = None
         self.plan: Any = None
         self.edges = 1 << 14
@@ -90,7 +92,8 @@ class PlannerBrain:
         total = self.numbering.total if self.guessing else self.memory.room
         floor = self.config.discount**self.config.patience
         numbers = np.zeros(knowing.NUMBERS, np.int64)
-        numbers[knowing.NEEDED], numbers[knowing.GUESSING] = 1, self.guessing
+        numbers[knowing.UNSURE], numbers[knowing.GUESSING] = self.unsure, self.guessing
+        numbers[knowing.NEEDED] = self.config.trials if self.unsure else 1
         slots = max(slots, 4 * outcomes)
         kinds = np.int32
         single = ("tried", "outcomes", "before", "action")
@@ -100,7 +103,7 @@ class PlannerBrain:
             split=np.full((splits, width), knowing.NOTHING, kinds),
             **{name: np.zeros(slots, kinds) for name in single},
             **{name: np.zeros((slots, outcomes), kinds) for name in several},
-            extra=np.zeros((slots, outcomes, len(self.memory.mind.extra))),
+            extra=np.full((slots, outcomes, len(self.memory.mind.extra)), np.nan),
             hope=np.zeros(width),
             roots=np.zeros(total, kinds),
             numbers=numbers,
@@ -109,16 +112,10 @@ class PlannerBrain:
             ),
         )
         if self.model is not None:
-            _copy(self.model, model, skip=("settings", "hope"))
-        if len(self.hope) != len(self.memory.space):
-            bonus = max(self.config.highest_reward or 0.0, 0.0)
-            self.hope = self.memory.values_of_machine(self.config.discount, bonus)
-        model.hope[: len(self.hope)] = self.hope
-        model.numbers[knowing.STALE] = 1
+            _copy(self.model, model, skip=("settings",))
         model.numbers[knowing.CROWDED] = 0
-        labels = self.memory.space.labels
-        model.numbers[knowing.EMPTY] = labels.index(0) if 0 in labels else -1
         self.model = model
+        self._take_over()
         # One plan to act by, one to be judged by: how often somebody looks changes nothing.
         if self.plan is None or self.plan.stamp.shape != (total, width):
             self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
@@ -134,10 +131,30 @@ class PlannerBrain:
             np.zeros(actions, np.int64),
         )
 
+    def _take_over(self) -> None:
+        """Hope for what is new in the space; nothing that was planned holds any more."""
+        model, space = self.model, self.memory.space
+        bonus = max(self.config.highest_reward or 0.0, 0.0)
+        more = self.memory.values_of_machine(self.config.discount, bonus, first=self.hoped)
+        model.hope[self.hoped : len(space)] = more
+        self.hoped = len(space)
+        model.numbers[knowing.STALE] = 1
+        model.numbers[knowing.EMPTY] = space.labels.index(0) if 0 in space.labels else -1
+
     def grow(self, observations: int | None = None) -> None:
-        """Make room."""
+        """Make room; where there is enough, nothing is copied."""
         self.memory.grow(observations)
-        self._make_room(more=1)
+        if self._is_full() or not self._fits():
+            self._make_room(more=1)
+        else:
+            self._take_over()
+
+    def _fits(self) -> bool:
+        """Whether there is room for as much as the memory holds."""
+        mind, model = self.memory.mind, self.model
+        total = self.numbering.total if self.guessing else self.memory.room
+        held = (len(model.roots), model.split.shape[1], model.extra.shape[2])
+        return held == (total, mind.q.shape[1], len(mind.extra))
 
     def _make_room(self, more: int = 2) -> None:
         """Make room for more experiences."""

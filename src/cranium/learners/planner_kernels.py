@@ -44,6 +44,7 @@ from cranium.learners.model_kernels import (
     NEEDED,
     NOTHING,
     STALE,
+    UNSURE,
     WHERE,
     Model,
     count,
@@ -144,13 +145,17 @@ def _expand(model: Model, guess: Guess, tables: Tables, plan: Plan, i: int, acti
             share = model.times[slot, b] / tried if known else 1.0
             row = model.row[slot, b]
             then = tables.next_configuration[row, x]
-            if then == UNKNOWN:  # it leads to a configuration that was never met
+            which = tables.function[row, x]
+            unpaid = which >= 0 and np.isnan(model.extra[slot, b, 1 + which])
+            if then == UNKNOWN or (then >= 0 and unpaid):
+                # It leads to a configuration that was never met, or nobody knows what it pays here.
                 plan.gain[i, action] += share * model.hope[x]
+                continue
             if then < 0:
                 continue
             gained = tables.reward[row, x] + model.extra[slot, b, 0]
-            if tables.function[row, x] >= 0:
-                gained += model.extra[slot, b, 1 + tables.function[row, x]]
+            if which >= 0:
+                gained += model.extra[slot, b, 1 + which]
             plan.gain[i, action] += share * gained
             if not model.ended[slot, b] and tables.ending[then] == GOES_ON:
                 after = model.after[slot, b] if known else plan.guess_after[pair]
@@ -287,8 +292,10 @@ def remember(
         pass  # what follows from it is found out by conclude
     elif before != is_known(model.tried, model.outcomes, slot, needed, trials):
         model.numbers[STALE] = 1
-    elif model.outcomes[slot] > 1 and model.tried[slot] & (model.tried[slot] - 1) == 0:
-        # Of a random pair the shares change with every trial: they are looked at now and then.
+    elif model.tried[slot] & (model.tried[slot] - 1) == 0 and (
+        model.outcomes[slot] > 1 or model.numbers[UNSURE]
+    ):
+        # Of a random pair shares and means change with every trial: looked at now and then.
         model.numbers[STALE] = 1
     count(model.numbers, model.tried[slot], model.outcomes[slot], fresh, trials)
     if first and whole and (model.numbers[GUESSING] or model.numbers[DOUBTING]):

@@ -11,10 +11,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.aamdp.encoding import Encoding
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration, zero_test
-from cranium.errors import InvalidArgumentError, PolicyError, shorten
-from cranium.worlds.observations import hashable
+from cranium.errors import InvalidArgumentError, PolicyError, WorldError, shorten
+from cranium.learners.acting import Acting
+from cranium.worlds.observations import conform, hashable, written
 
 __all__ = ["Policy", "Unknown"]
 
@@ -22,8 +24,12 @@ Unknown = Literal["error", "random", "nearest"]
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class Policy(Acting):
     """The greedy policy of what was learned: O observations, X configurations, A actions.
+
+    :meth:`act` takes what the environment shows and ``info``; calling the policy takes the ground
+    observation and the configuration. The same numbers are the same observation, whatever their
+    dtype, and whether they are an array, a list or a tuple.
 
     Attributes:
         q: The values. [O, X, A]
@@ -36,8 +42,11 @@ class Policy:
             ``"nearest"`` takes the configuration of the same machine state with the nearest
             counters, zero where they are zero (there is no nearest observation: that is an error).
         discretise: What is done to an observation first.
-        world: What tells the world that it was made in from others.
+        world: What tells the world that it was made in from others, part by part.
         about: How it was made: the learner, its settings, the seed, the samples.
+        observation_space: The observations of the ground environment, if they are known. It is not
+            used if those that were learned are not in it.
+        product_encoding: How the product shows its observations, if that is not as a dictionary.
 
     Example:
         >>> import cranium, gymnasium
@@ -55,8 +64,10 @@ class Policy:
     first_action: int = 0
     unknown: Unknown = "error"
     discretise: Callable[[Any], Any] | None = field(default=None, repr=False)
-    world: str = field(default="", repr=False)
+    world: Mapping[str, Any] = field(default_factory=dict, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    observation_space: gym.Space[Any] | None = field(default=None, repr=False)
+    product_encoding: Encoding | Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if self.unknown not in ("error", "random", "nearest"):
@@ -67,9 +78,23 @@ class Policy:
         object.__setattr__(self, "_numbers", numbers)
         places = {x: number for number, x in enumerate(self.configurations)}
         object.__setattr__(self, "_places", places)
+        object.__setattr__(self, "_conforms", self._is_conforming())
 
     _numbers: dict[Any, int] = field(init=False, repr=False)
     _places: dict[Configuration, int] = field(init=False, repr=False)
+    _conforms: bool = field(init=False, repr=False)
+
+    def _is_conforming(self) -> bool:
+        """Whether the space is to be believed: some environments show what is not in theirs."""
+        if self.observation_space is None:
+            return False
+        if self.discretise is not None or not self.observations:
+            return True
+        try:
+            conform(self.observations[0], self.observation_space)
+        except WorldError:
+            return False
+        return True
 
     def __call__(
         self,
@@ -178,13 +203,30 @@ class Policy:
             >>> Policy(np.zeros((2, 1, 2)), (7, 8), (machine.start,), machine).number(8)
             1
         """
-        seen = observation if self.discretise is None else self.discretise(observation)
-        number = self._numbers.get(hashable(seen))
+        if self.discretise is None and type(observation) is np.ndarray:
+            number = self._numbers.get(hashable(observation))  # nearly always
+            if number is not None:
+                return number
+        number = self._find(observation)
         if number is None and self.unknown != "random":
             raise PolicyError(
-                f"the observation {shorten(observation)} was never met in training",
-                fix='train for longer, or take policy.with_unknown("random")',
+                f"the observation {written(observation)} was never met in training",
+                fix="see whether the environment is the one that it was trained in, and train for "
+                'longer; only where any action will do, take policy.with_unknown("random")',
             )
+        return number
+
+    def _find(self, observation: Any) -> int | None:
+        """The number of an observation, if it was met; one that is none of its space is refused."""
+        if self.discretise is not None:
+            seen = self.conformed(observation) if self._conforms else observation
+            return self._numbers.get(hashable(self.discretise(seen)))
+        try:
+            number = self._numbers.get(hashable(observation))
+        except TypeError:  # something in it is no key
+            number = None
+        if number is None and self._conforms:
+            number = self._numbers.get(hashable(self.conformed(observation)))
         return number
 
     def place(self, configuration: Configuration) -> int | None:
@@ -197,8 +239,7 @@ class Policy:
             >>> policy.place(Configuration("counting", (9,)))
             Traceback (most recent call last):
             cranium.errors.PolicyError: the configuration ⟨counting, 9⟩ is beyond what was learned
-              fix: train with a greater counter_limit, or take
-              policy.with_unknown("nearest") or ("random")
+              fix: train with a greater counter_limit, or take policy.with_unknown("nearest")
         """
         place = self._places.get(configuration)
         if place is not None or self.unknown == "random":
@@ -208,8 +249,7 @@ class Policy:
         if place is None:
             raise PolicyError(
                 f"the configuration {configuration} is beyond what was learned",
-                fix="train with a greater counter_limit, or take "
-                'policy.with_unknown("nearest") or ("random")',
+                fix='train with a greater counter_limit, or take policy.with_unknown("nearest")',
             )
         return place
 
@@ -238,7 +278,7 @@ class Policy:
             [[1], [-2]]
         """
         rows, columns = (
-            np.array([self._find(find, thing, any_action) for thing in things], np.int64)
+            np.array([self._asked(find, thing, any_action) for thing in things], np.int64)
             for find, things in ((self.number, observations), (self.place, configurations))
         )
         best = np.argmax(self.q, axis=2) if self.q.size else np.zeros(self.q.shape[:2], np.int64)
@@ -247,7 +287,7 @@ class Policy:
         return np.where(missing < 0, missing, found)
 
     @staticmethod
-    def _find(find: Any, thing: Any, any_action: int) -> int:
+    def _asked(find: Any, thing: Any, any_action: int) -> int:
         try:
             number = find(thing)
         except PolicyError:

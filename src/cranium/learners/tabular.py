@@ -59,9 +59,13 @@ class TabularRun:
         memory.position[kernels.STATE] = self.world.starts[first]
         memory.position[kernels.CONFIGURATION] = start
         note(memory.mind, start)
-        numbers = [memory.space.encode(x) for x in model.space.configurations]
         self.rows = model.world.observation[model.state]
-        self.columns = np.array(numbers)[model.configuration]
+        # Beyond a limit of its own the learner has no number for a configuration.
+        places = {x: number for number, x in enumerate(memory.space.configurations)}
+        numbers = np.array([places.get(x, -1) for x in model.space.configurations])
+        self.columns = np.maximum(numbers, 0)[model.configuration]
+        beyond = numbers[model.configuration] < 0
+        self.beyond = beyond if beyond.any() else None
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
@@ -78,13 +82,18 @@ class TabularRun:
         """The machine's own error, if it refused to go on."""
         return self.brain.memory.problem(status)
 
-    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+    def evaluate(
+        self,
+        *,
+        optimum: bool = False,
+        confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
+    ) -> Evaluation:
         """Follow the greedy policy exactly; where it knows nothing at all it acts at random."""
         best = np.argmax(self.brain.values()[self.rows, self.columns], axis=1)
         known = self.brain.known()
         if known is not None:
             best = np.where(known[self.rows, self.columns], best, ANY)
-        return self.examiner.examine_actions(best, optimum=optimum)
+        return self.examiner.examine_actions(best, optimum=optimum, beyond=self.beyond)
 
     def policy(self) -> Policy:
         """What was learned."""
@@ -96,6 +105,7 @@ class TabularRun:
             tuple(space.configurations),
             self.product.automaton,
             world.first_action,
+            observation_space=self.product.env.observation_space,
         )
 
 
@@ -116,12 +126,20 @@ def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None
         warnings.warn(LabelReport.unsoundness(found), UnsoundLabelsWarning, stacklevel=4)
 
 
+def _cumulative(world: TabularWorld) -> Floats:
+    """The probabilities of each pair, added up in their order: as a live world does, bit by bit."""
+    total = world.probability.copy()
+    place = np.arange(len(total)) - world.first[world.pair]  # among the outcomes of the pair
+    order = np.argsort(place, kind="stable")
+    for here in np.split(order, np.cumsum(np.bincount(place)))[1:]:
+        total[here] += total[here - 1]
+    return total
+
+
 def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory) -> Any:
     world, space = model.world, memory.space
     known = frozenset(product.automaton.propositions)
     rows = [space.label_index(label & known) for label in world.labels]
-    total = np.cumsum(world.probability)
-    before = np.concatenate([[0.0], total])[world.first[:-1]]
     extra = np.zeros((len(world.next_state), 1 + len(space.reward_functions)))
     if product.add_ground_reward:
         extra[:, 0] = world.reward
@@ -131,7 +149,7 @@ def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory
     return kernels.World(
         world.first,
         world.next_state,
-        total - before[world.pair],
+        _cumulative(world),
         np.array(rows, np.int32)[world.label],
         world.terminated,
         extra,

@@ -11,8 +11,11 @@ import numpy as np
 from cranium.aamdp.planning import find_product, model_of
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
+from cranium.compiled.tables import OVERFLOW
 from cranium.errors import (
     InvalidArgumentError,
+    RunError,
+    SpaceError,
     check_count,
     shorten,
 )
@@ -25,13 +28,15 @@ from cranium.learners.config import (
 from cranium.learners.deep import require_jax
 from cranium.learners.episodes import Streak
 from cranium.learners.evaluation import (
+    LISTED,
     Instances,
     TabularExaminer,
     check_instances,
     examiner_for,
     listed,
 )
-from cranium.learners.files import world_print
+from cranium.learners.fingerprint import fingerprint
+from cranium.learners.live_evaluation import named_seeds
 from cranium.learners.loop import About, Loop, TrainingResult, Until, go_together
 from cranium.learners.making import Making
 from cranium.learners.network_config import NetworkConfig
@@ -40,6 +45,8 @@ from cranium.learners.progress import Watch
 __all__ = ["TrainingResult", "train", "train_seeds"]
 
 MOST_SAMPLES = 2**24
+MOST_LISTED = 2_000_000
+"""How many pairs a task may have, if it is listed for evaluation only."""
 
 
 def train(
@@ -81,15 +88,18 @@ def train(
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
         counter_limit: Up to which counter values configurations are imagined (at most the product's
-            own limit); beyond it an episode overflows. Left out, the limit is the product's, and of
-            the configurations those are imagined that can happen in this world, or (in Python) all,
-            if there are at most 2,000, else those that are met.
+            own limit); beyond it an episode overflows. The evaluation and its optimum stay those of
+            the task: an episode that passes the limit is a failure there. Left out, the limit is
+            the product's, and of the configurations those are imagined that can happen in this
+            world, or (in Python) all, if there are at most 2,000, else those that are met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
         evaluate_every: After how many samples the greedy policy is looked at; by default it is
             looked at a hundred times, a network in a world that is not finite ten times.
         instances: Which instances of the task are asked for: see :func:`cranium.evaluate`.
         evaluation_env: Where to evaluate, if not in a copy (in Python).
-        evaluation_episodes: For how many episodes of each instance (in Python).
+        evaluation_episodes: For how many episodes of each instance (in Python), with fresh seeds in
+            every evaluation. If all of them succeed, more are run, until one fails or there are at
+            least 100 of each instance: only then the task counts as solved.
         discretise: What to make of an observation, if they are not finitely many (in Python).
         log: Whether to keep a log of the training episodes, as a streak always does.
         progress: Whether to show how it goes, on standard error.
@@ -165,28 +175,43 @@ def train_seeds(
         )
     if "seed" in more:
         raise InvalidArgumentError("several seeds are trained", fix="give seeds=[…], not seed=…")
-    each = list(seeds)
-    if isinstance(choose_config(learner, None, {}), NetworkConfig) and len(each) > 1:
-        require_jax(learner)
-        from cranium.jit import whole_compilations
-        from cranium.learners.deep.together import can_be_together
+    from cranium.jit import whole_compilations
 
-        with whole_compilations():
-            loops = [_prepare(env, learner, steps=steps, seed=seed, **more) for seed in each]
-            if can_be_together([loop.run for loop in loops]):
-                with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
-                    go_together(loops, watch)
-                return [loop.result() for loop in loops]
+    waiting = list(seeds)
     results: list[TrainingResult] = []
-    for seed in each:
-        results.append(train(env, learner, steps=steps, seed=seed, progress=progress, **more))
-        if results[-1].interrupted:
-            break
+    while waiting and not (results and results[-1].interrupted):
+        with whole_compilations():
+            loops = [_prepare(env, learner, steps=steps, seed=waiting.pop(0), **more)]
+            if waiting and isinstance(loops[0].about.config, NetworkConfig):
+                from cranium.learners.deep.together import can_be_together
+
+                if can_be_together([loops[0].run]):
+                    loops += [
+                        _prepare(env, learner, steps=steps, seed=seed, **more) for seed in waiting
+                    ]
+                    waiting = []
+            with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+                if len(loops) > 1:
+                    go_together(loops, watch)
+                else:
+                    loops[0].go(watch)
+            results += [loop.result() for loop in loops]
     return results
 
 
 def _name(env: gym.Env[Any, Any]) -> str:
     return find_product(env).automaton.name or "the task"
+
+
+def generators(seed: int) -> tuple[np.random.Generator, int]:
+    """The agent's random numbers, and the seed with which the environment is reset.
+
+    Example:
+        >>> generators(0)[1] == generators(0)[1] != generators(1)[1]
+        True
+    """
+    seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
+    return np.random.default_rng(seeds[0]), int(seeds[1].generate_state(1)[0])
 
 
 def _prepare(
@@ -226,10 +251,9 @@ def _prepare(
     network = isinstance(chosen, NetworkConfig)
     if isinstance(chosen, NetworkConfig):
         _check_network(learner, chosen, env, discretise, steps)
-    seeds = np.random.SeedSequence(seed).spawn(2)  # by position: the agent's, the world's
-    agent = np.random.default_rng(seeds[0])
-    world_seed = int(seeds[1].generate_state(1)[0])
-    model = _model(env, counter_limit, discretise, path=path, network=network)
+    agent, world_seed = generators(seed)
+    looks = named_seeds(seed, "evaluation while training")
+    model, limited = _model(env, counter_limit, discretise, path=path, network=network)
     if network and model is None and evaluate_every is None:
         every = max(steps // 10, 1)  # to act with a network takes longer than to learn
     _check_gap(gap, model, chosen.discount)
@@ -237,15 +261,18 @@ def _prepare(
     logs = log or isinstance(until, Streak)
     make = Making(learner, chosen, env, counter_limit, agent, seen, logs, path)
     if model is not None:
-        examiner = TabularExaminer(env, model, instances, chosen.discount)
+        examiner = TabularExaminer(env, model, instances, chosen.discount, without_optimum=limited)
+        if gap is not None:
+            examiner.require_optimum()  # not after all samples were drawn
         run = make.tabular(model, examiner, world_seed)
     else:
         live = examiner_for(
-            env, evaluation_env, instances, evaluation_episodes, world_seed, chosen.discount
+            env, evaluation_env, instances, evaluation_episodes, looks, chosen.discount
         )
         run = make.live(env, live, discretise, world_seed)
     known = None if model is None else model.world
-    about = About(learner, chosen, seed, lambda: world_print(product, known))
+    told = (lambda: fingerprint(env, known), product.encoding)
+    about = About(learner, chosen, seed, *told)
     return Loop(run, steps, every, until, gap, about)
 
 
@@ -256,8 +283,13 @@ def _model(
     *,
     path: str,
     network: bool = False,
-) -> TabularProduct | None:
-    """The product as arrays, or None if the environment is to step in Python."""
+) -> tuple[TabularProduct | None, str | None]:
+    """The product as arrays, or None if the environment is to step in Python.
+
+    It is the task as the product has it, whatever limit the learner was given, for that is what is
+    evaluated. Only where that cannot be listed, it is the task up to the learner's limit, and the
+    second value says why the optimum is not known.
+    """
     product = find_product(env)
     most = product.counter_limit
     if counter_limit is not None and most is not None and counter_limit > most:
@@ -269,14 +301,39 @@ def _model(
         from cranium.learners.deep.continuous import MAKERS
 
         if isinstance(product.unwrapped, tuple(MAKERS)):
-            return None  # it steps inside the loop without being listed
-    if path == "compiled":
-        if discretise is not None:
-            raise InvalidArgumentError("only the path in Python discretises observations")
-        return model_of(find_product(env, transparent=True), counter_limit=counter_limit)
+            return None, None  # it steps inside the loop without being listed
+    if path == "compiled" and discretise is not None:
+        raise InvalidArgumentError("only the path in Python discretises observations")
     if path == "python" or discretise is not None:
-        return None
-    return listed(env, counter_limit=counter_limit)
+        return None, None
+    if path == "compiled":
+        model = model_of(find_product(env, transparent=True), counter_limit=counter_limit)
+        return _whole(product, model)
+    found = listed(env, counter_limit=counter_limit)
+    return (None, None) if found is None else _whole(product, found)
+
+
+def _whole(
+    product: AutomatonAugmentedMDP, model: TabularProduct
+) -> tuple[TabularProduct, str | None]:
+    """The task without the learner's own limit, if a counter can pass it."""
+    limit = model.space.counter_limit
+    if limit == product.counter_limit or OVERFLOW not in model.space.configurations:
+        return model, None
+    try:
+        whole = TabularProduct.of(
+            model.world,
+            product.automaton,
+            counter_limit=product.counter_limit,
+            add_ground_reward=product.add_ground_reward,
+            max_configurations=max(min(MOST_LISTED // model.world.num_states, LISTED), 1),
+        )
+    except (SpaceError, RunError) as problem:
+        return model, (
+            f"the task without the learner's counter limit cannot be listed ({problem.message}): "
+            "beyond the limit episodes count as failures here, and the optimum is not known"
+        )
+    return whole, None
 
 
 def _check_until(until: Any, log: Any) -> None:

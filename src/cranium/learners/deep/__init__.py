@@ -26,9 +26,8 @@ def require_jax(learner: str) -> None:
     # The matrices here are too small for several threads, which would wait for each other.
     os.environ.setdefault("PJRT_NPROC", "1")
     if find_spec("jax") is None:
-        raise MissingExtraError(
-            f"the learner {learner} needs JAX, which is not installed",
-            fix="pip install 'cranium[deep]', or use cql",
+        raise MissingExtraError.of(
+            f"the learner {learner} needs JAX, which is not installed", "deep", "use cql"
         )
     import jax
 

@@ -15,13 +15,13 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import InvalidArgumentError
 from cranium.learners import kernels
 from cranium.learners.deep.dqn import DQN, DQNRates
-from cranium.learners.deep.files import space_data
 from cranium.learners.deep.imagine import ALL, REAL, SOME, Imagining
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.td3 import TD3, TD3Rates
 from cranium.learners.deep.worlds import JaxMachine, jax_machine
 from cranium.learners.memory import Memory, counts_episodes, schedule_of
 from cranium.learners.network_config import ActorConfig, DeepConfig, NetworkConfig
+from cranium.learners.plain import space_data
 
 __all__ = ["DeepBrain", "check_actions"]
 
@@ -88,7 +88,10 @@ class DeepBrain:
                 "a head for each configuration needs to know them all at first",
                 fix="give counter_limit=…, or leave heads out",
             )
-        self.shown: list[NDArray[np.float32]] = []  # the features of configurations
+        self.shown = 0  # how many configurations have features
+        start = self.encoding.machine_part(product.automaton.start)
+        self.features = np.zeros((0, len(start)), np.float32)  # [X, M]; room included
+        self.hopes = np.zeros(0)  # [X]
         self.seen: list[NDArray[np.float32]] = []
 
     def _alive(self) -> int:
@@ -102,17 +105,20 @@ class DeepBrain:
     def machine(self) -> JaxMachine:
         """The tables of the machine, as they are now."""
         memory = self.memory
-        for x in memory.space.configurations[len(self.shown) :]:
-            self.shown.append(self.encoding.machine_part(x))
-        features = np.zeros((len(memory.mind.ending), len(self.shown[0])), np.float32)
-        features[: len(self.shown)] = self.shown
-        hopes = None
+        missing = len(memory.mind.ending) - len(self.features)
+        if missing:
+            self.features = np.pad(self.features, ((0, missing), (0, 0)))
+            self.hopes = np.pad(self.hopes, (0, missing))
+        new = slice(self.shown, len(memory.space))
+        for x in range(new.start, new.stop):
+            self.features[x] = self.encoding.machine_part(memory.space.configurations[x])
         if self.config.shaping:
-            hopes = np.zeros(len(features))
-            values = memory.values_of_machine(self.config.shaping_discount)
-            hopes[: len(values)] = values
-        members = self.method.imagining.kind == ALL
-        return jax_machine(memory, features, hopes, members=members, can_overflow=self.can_overflow)
+            discount = self.config.shaping_discount
+            self.hopes[new] = memory.values_of_machine(discount, first=self.shown)
+        self.shown = new.stop
+        hopes = self.hopes if self.config.shaping else None
+        told = {"members": self.method.imagining.kind == ALL, "can_overflow": self.can_overflow}
+        return jax_machine(memory, self.features, hopes, **told)
 
     def list_target(self, observations: int) -> None:
         """Keep the target network as a table, if what can be seen is little enough for that."""
@@ -145,7 +151,7 @@ class DeepBrain:
 
 def _method(config: NetworkConfig, actions: Any, alive: int | None) -> Any:
     """The method; ``alive`` is how many configurations go on, None if more may turn up."""
-    count = config.imagined or (alive if alive is not None and alive <= FEW else SEVERAL)
+    count = config.num_counterfactuals or (alive if alive is not None and alive <= FEW else SEVERAL)
     kind = SOME
     if config.configurations == "current" or count == 1:
         kind, count = REAL, 1

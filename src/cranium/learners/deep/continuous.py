@@ -28,7 +28,7 @@ def continuous_world(env: gym.Env[Any, Any], memory: Memory) -> Any:
     except WorldError:
         return None
     inner: Any = product.env
-    while isinstance(inner, gym.wrappers.OrderEnforcing | gym.wrappers.PassiveEnvChecker):
+    while type(inner) in (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker):
         inner = inner.env
     own = isinstance(product.labelling, WorldEvents) and product.automaton.is_constant
     make = MAKERS.get(type(inner))  # not of subclasses, which may do something else

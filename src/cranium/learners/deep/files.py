@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,18 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import BoxEncoding
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.transition import Configuration
-from cranium.errors import WorldError
+from cranium.errors import shorten
 from cranium.learners.deep.network import Network
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.files import described, write_policy
+from cranium.learners.plain import (
+    clip_from,
+    configurations_from,
+    limit_from,
+    space_data,
+    space_from,
+    whole,
+)
 
 __all__ = ["network_from", "save_network"]
 
@@ -51,30 +57,47 @@ def _arrays(network: Network) -> dict[str, NDArray[Any]]:
 
 
 def network_from(
-    about: dict[str, Any], arrays: dict[str, NDArray[Any]], automaton: CountingRewardAutomaton
+    about: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    automaton: CountingRewardAutomaton,
+    shared: dict[str, Any],
 ) -> NetworkPolicy | ActorPolicy:
     """The policy that a file describes; what is wrong with it is a ``ValueError``."""
-    if about["layers"] < 1 or about["kind"] not in ("network", "actor"):
-        raise ValueError(f"a {about['kind']} with {about['layers']} layers")
+    whole(about["layers"], least=1, most=len(arrays))
+    if about["kind"] not in ("network", "actor"):
+        raise ValueError(f"a {shorten(about['kind'])}, not a network or an actor")
     layers = tuple(
         (arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in range(about["layers"])
     )
     network = Network(arrays["ground"], arrays["machine"], arrays["bias"], layers)
     counters, clip, limit, *cells = about["encoding"]  # older files do not tell cells
-    encoding = BoxEncoding(counters, clip=clip, cells=cells[0] if cells else "one-hot")
-    encoding.bind(space_from(about["space"]), automaton, limit)
-    shared: dict[str, Any] = {"world": about["world"], "about": about["about"]}
+    how: Any = cells[0] if cells else "one-hot"
+    encoding = BoxEncoding(counters, clip=clip_from(clip), cells=how)
+    space = space_from(about["space"])
+    if how == "one-hot" and spaces.flatdim(space) != len(network.ground):  # before they are made
+        raise ValueError(f"{spaces.flatdim(space):,} features for {len(network.ground):,} weights")
+    encoding.bind(space, automaton, limit_from(limit))
     if about["kind"] == "actor":
-        low, high = arrays["low"], arrays["high"]
+        low, high = _bounds(arrays["low"], arrays["high"])
         actor = ActorPolicy(network, encoding, automaton, low, high, **shared)
         _check(network, encoding, len(low), heads=False)
         return actor
-    heads = tuple(Configuration(state, tuple(c)) for state, c in about["configurations"])
-    count = int(about["num_actions"])
+    heads = configurations_from(about["configurations"])
+    count = whole(about["num_actions"], least=1)
     _check(network, encoding, count * max(len(heads), 1), heads=bool(heads))
     return NetworkPolicy(
-        network, encoding, automaton, count, int(about["first_action"]), heads, **shared
+        network, encoding, automaton, count, whole(about["first_action"]), heads, **shared
     )
+
+
+def _bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The least and the greatest action, each part of which is from one number to a greater one."""
+    alike = low.ndim == 1 and low.shape == high.shape and low.dtype == high.dtype
+    if not alike or low.dtype.kind != "f" or not np.isfinite([low, high]).all():
+        raise ValueError(f"actions from {shorten(low)} to {shorten(high)}")
+    if not (low < high).all():
+        raise ValueError(f"actions from {shorten(low)} down to {shorten(high)}")
+    return low, high
 
 
 def _check(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) -> None:
@@ -95,40 +118,3 @@ def _check(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) ->
         width, features = len(bias), 0
     if width != out:
         raise ValueError(f"{width} outputs, not {out}")
-
-
-def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
-    """A space of observations as plain data."""
-    if isinstance(space, spaces.Discrete):
-        return {"discrete": [int(space.n), int(space.start)]}
-    if isinstance(space, spaces.MultiDiscrete):
-        return {"multi": [space.nvec.tolist(), space.start.tolist()], "dtype": str(space.dtype)}
-    if isinstance(space, spaces.MultiBinary):
-        return {"binary": np.asarray(space.n).tolist()}
-    if isinstance(space, spaces.Box):
-        bounds = [np.ravel(bound).tolist() for bound in (space.low, space.high)]
-        return {"box": bounds, "shape": list(space.shape), "dtype": str(space.dtype)}
-    if isinstance(space, spaces.Tuple):
-        return {"tuple": [space_data(one) for one in space.spaces]}
-    if isinstance(space, spaces.Dict):
-        return {"dict": [[name, space_data(one)] for name, one in space.spaces.items()]}
-    raise WorldError(f"a policy for observations in {space} cannot be written")
-
-
-def space_from(data: dict[str, Any]) -> spaces.Space[Any]:
-    """The space that plain data describes."""
-    if "discrete" in data:
-        return spaces.Discrete(data["discrete"][0], start=data["discrete"][1])
-    if "multi" in data:
-        sizes, start = (np.array(one, data["dtype"]) for one in data["multi"])
-        return spaces.MultiDiscrete(sizes, dtype=np.dtype(data["dtype"]).type, start=start)
-    if "binary" in data:
-        return spaces.MultiBinary(data["binary"])
-    if "box" in data:
-        kind = np.dtype(data["dtype"])
-        low, high = (np.array(one, kind).reshape(data["shape"]) for one in data["box"])
-        return spaces.Box(low, high, dtype=kind.type)
-    if "tuple" in data:
-        return spaces.Tuple([space_from(one) for one in data["tuple"]])
-    # Of a plain dictionary the keys would be sorted, and with them the features.
-    return spaces.Dict(OrderedDict((name, space_from(one)) for name, one in data["dict"]))

@@ -17,6 +17,8 @@ __all__ = ["Batch", "Imagining", "Outcome", "Replay", "draw", "imagine", "outcom
 
 Array = jax.Array
 REAL, SOME, ALL = "real", "some", "all"
+EVEN = 1 << 17
+"""Up to how many slots one number each draws them: every slot by at least 64 of the 2²³."""
 
 
 class Imagining(NamedTuple):
@@ -24,7 +26,7 @@ class Imagining(NamedTuple):
 
     kind: str  # REAL: the one it happened in; SOME: that one and others, drawn; ALL
     number: int  # how many, if some
-    seen_only: bool  # only with counter values that were met
+    seen_only: bool  # only with counter values that were seen
 
     @property
     def randoms(self) -> int:
@@ -67,9 +69,16 @@ class Outcome(NamedTuple):
     weight: Array  # [B, K]
 
 
-def draw(replay: Replay, size: Array, u: Array) -> Replay:
-    """Experiences drawn from the first so many, one for each random number."""
-    index = jnp.minimum((u * size).astype(jnp.int32), size - 1)
+def draw(replay: Replay, size: Array, u: Array, key: Array) -> Replay:
+    """Experiences drawn from the first so many, one for each random number.
+
+    In single precision there are 2²³ numbers from 0 to 1. Where they are too few to draw all slots
+    equally often, or at all, whole numbers are drawn with the key.
+    """
+    if replay.row.shape[0] <= EVEN:
+        index = jnp.minimum((u * size).astype(jnp.int32), size - 1)
+    else:
+        index = jax.random.randint(key, u.shape, 0, size)
     return Replay(*(array[index] for array in replay))
 
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.compiled.tables import OVERFLOW
 from cranium.errors import WorldError
 from cranium.interrupt import held
 from cranium.learners import kernels
@@ -30,10 +29,12 @@ from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory import CHUNK
 from cranium.learners.network_config import ActorConfig, DeepConfig
 from cranium.learners.room import check_memory
-from cranium.learners.wrappers import check_wrappers, is_due
+from cranium.learners.wrappers import Guard, check_reward, check_told
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["LiveDeepRun"]
+
+PAID = kernels.in_python(kernels.paid)
 
 
 class LiveDeepRun:
@@ -51,6 +52,7 @@ class LiveDeepRun:
         log: bool = False,
     ) -> None:
         _check(env, product, brain)
+        self.guard = Guard(env, product)
         self.env, self.product, self.brain, self.examiner = env, product, brain, examiner
         self.seed: int | None = seed
         self.ends = [0.0] * 4  # as in kernels.go_on
@@ -94,6 +96,7 @@ class LiveDeepRun:
         position, space = self.brain.memory.position, self.brain.memory.space
         if self.ground is None:
             observation, _ = self.env.reset(seed=self.seed)
+            self.guard.begin()
             self.seed = None
             self._see(observation)
             position[kernels.CONFIGURATION], position[kernels.AGE] = space.start, 0
@@ -103,14 +106,19 @@ class LiveDeepRun:
         before, flat = self.product.ground, self.flat
         called = self._called(action)
         observation, reward, terminated, truncated, info = self.env.step(called)
+        self.guard.step(reward, terminated, truncated)
+        check_told(info)
         self._see(observation)
         row = self._row(info["label"])
         then = space.step(row, x)
         if self.size != (len(space), len(space.labels)):
             self._refresh()
-        self.known[self.brain.memory.mind.counters[then]] = True
+        if not (terminated or truncated):  # as tables do it: see kernels.note
+            self.known[self.brain.memory.mind.counters[then]] = True
+        self.guard.check_configuration(space.decode(then))
         extra = self._extra(before, called, info)
-        self._check_told(row, x, then, float(reward), bool(terminated), extra, info)
+        mind = self.brain.memory.mind
+        check_reward(float(reward), PAID(mind, row, x, extra))
         slot = int(position[kernels.SAMPLES]) % len(self.replay.row)
         ended = bool(terminated and info["ground_terminated"])
         new = (flat, action, self.flat, row, ended, extra, x)
@@ -123,39 +131,8 @@ class LiveDeepRun:
         if terminated or truncated:
             self._end(info)
 
-    def _check_told(
-        self,
-        row: int,
-        x: int,
-        then: int,
-        reward: float,
-        terminated: bool,
-        extra: NDArray[np.float64],
-        info: dict[str, Any],
-    ) -> None:
-        """What is imagined follows the machine: so must what is real."""
-        tables, found = self.brain.memory.space.tables, self.brain.memory.space.decode(then)
-        counters = () if found == OVERFLOW else found.counters
-        which = int(tables.reward_function[row, x])
-        due = float(tables.reward[row, x]) + extra[0] + (extra[1 + which] if which >= 0 else 0.0)
-        if (info["machine_state"], info["counters"]) != (found.state, counters):
-            told = "takes several of its steps at once, or others than it is told to"
-        elif not is_due(reward, due):
-            told = f"changes the reward: {reward:g} was paid, {due:g} by the machine"
-        elif terminated != bool(tables.terminal[then] or info["ground_terminated"]):
-            told = "ends episodes" if terminated else "hides the end of an episode"
-        elif found not in (OVERFLOW, self.product.configuration):
-            told = "begins the next episode by itself"
-        else:
-            return
-        raise WorldError(
-            f"something around the product {told}",
-            fix="put wrappers around the environment, inside the product; change the machine's "
-            "rewards",
-        )
-
     def _see(self, observation: Any) -> None:
-        if isinstance(self.product.encoding, DictEncoding):
+        if type(self.product.encoding) is DictEncoding:
             self.ground = observation["ground"]
         else:
             self.ground = self.product.encoding.decode(observation)[0]
@@ -259,9 +236,9 @@ class LiveDeepRun:
         """The product raises the machine's errors itself."""
         return None
 
-    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+    def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
-        return self.examiner.examine(self.policy(), optimum=optimum)
+        return self.examiner.examine(self.policy(), optimum=optimum, confirm=confirm)
 
     def policy(self) -> Any:
         """What was learned."""
@@ -269,7 +246,6 @@ class LiveDeepRun:
 
 
 def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, brain: DeepBrain) -> None:
-    check_wrappers(env)
     if env.observation_space != product.observation_space or env.action_space != brain.actions:
         raise WorldError(
             "a wrapper around the product changes its observations or actions",

@@ -35,7 +35,7 @@ class Life(NamedTuple):
     refused: Array  # whether the machine refused to go on from here
     ends: Array  # [4]; episodes, successes, overflows, what the running episode paid
     log: Array  # [M + 1, 3]; as in kernels.go_on; the last row is written on when nothing ends
-    known: Array  # [X]; which counter values were met
+    known: Array  # [X]; which counter values were seen: those of where it was to act
     learned: Any
     replay: Replay
 
@@ -224,7 +224,7 @@ def _live(
         refused=after < 0,
         ends=ends.at[3].set(pick(0.0, paid)),
         log=life.log.at[place].set(entry),
-        known=life.known.at[machine.counters[then]].set(True),
+        known=life.known.at[machine.counters[pick(machine.start, then)]].set(True),
         replay=replay,
     )
 
@@ -241,7 +241,8 @@ def _learn(
 ) -> Life:
     """One update, on what happened and what might have happened."""
     size = jnp.minimum(life.samples, life.replay.row.shape[0])
-    some = draw(life.replay, size, drawing)
+    own = jax.random.fold_in(jax.random.fold_in(life.key, life.samples), 1)
+    some = draw(life.replay, size, drawing, own)
     batch = imagine(some, world.show, life.known, machine, method.imagining, imagining)
     told = (rates, life.samples, learning, world.everything())
     learned = method.improve(life.learned, machine, batch, *told)

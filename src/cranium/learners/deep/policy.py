@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -11,10 +12,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.aamdp.encoding import BoxEncoding
+from cranium.aamdp.encoding import BoxEncoding, Encoding
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import PolicyError, WorldError
+from cranium.learners.acting import Acting
 from cranium.learners.deep.network import Network, all_heads, forward
 
 __all__ = ["ActorPolicy", "NetworkPolicy", "scaled"]
@@ -23,16 +25,24 @@ CHUNK = 1 << 20
 """How many hidden units are worked out at once, at most."""
 
 
-class _Policy:
+class _Policy(Acting):
     """What policies of networks share: features, and what others ask a policy for."""
 
     encoding: BoxEncoding
     automaton: CountingRewardAutomaton
 
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        """The observations of the ground environment."""
+        return self.encoding.ground
+
     def ground(self, observation: Any) -> NDArray[np.float32]:
         """The features of an observation."""
+        if isinstance(observation, np.ndarray):
+            with suppress(WorldError):  # as it was in training
+                return self.encoding.ground_part(observation)
         try:
-            return self.encoding.ground_part(observation)
+            return self.encoding.ground_part(self.conformed(observation))
         except WorldError as problem:
             fix = "use the policy in the world that it was trained in"
             raise PolicyError(problem.message, fix=fix) from None
@@ -67,8 +77,9 @@ class NetworkPolicy(_Policy):
         num_actions: How many actions there are.
         first_action: What the environment calls action 0.
         configurations: Those with a head of their own, if there are heads.
-        world: What tells the world that it was made in from others.
+        world: What tells the world that it was made in from others, part by part.
         about: How it was made: the learner, its settings, the seed, the samples.
+        product_encoding: How the product shows its observations, if that is not as a dictionary.
     """
 
     network: Network = field(repr=False)
@@ -77,8 +88,9 @@ class NetworkPolicy(_Policy):
     num_actions: int
     first_action: int = 0
     configurations: tuple[Configuration, ...] = field(default=(), repr=False)
-    world: str = field(default="", repr=False)
+    world: Mapping[str, Any] = field(default_factory=dict, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    product_encoding: Encoding | Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __call__(
         self,
@@ -158,8 +170,9 @@ class ActorPolicy(_Policy):
         automaton: The task.
         low: The least action of the environment. [D]
         high: The greatest. [D]
-        world: What tells the world that it was made in from others.
+        world: What tells the world that it was made in from others, part by part.
         about: How it was made.
+        product_encoding: How the product shows its observations, if that is not as a dictionary.
     """
 
     network: Network = field(repr=False)
@@ -167,8 +180,9 @@ class ActorPolicy(_Policy):
     automaton: CountingRewardAutomaton
     low: NDArray[np.floating[Any]] = field(repr=False)
     high: NDArray[np.floating[Any]] = field(repr=False)
-    world: str = field(default="", repr=False)
+    world: Mapping[str, Any] = field(default_factory=dict, repr=False)
     about: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    product_encoding: Encoding | Mapping[str, Any] | None = field(default=None, repr=False)
 
     def __call__(
         self,

@@ -83,9 +83,9 @@ class FusedRun:
         """The machine's own error, if it refused to go on."""
         return self.brain.memory.problem(status)
 
-    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+    def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
-        found: Evaluation = self.examiner.examine(self.policy(), optimum=optimum)
+        found: Evaluation = self.examiner.examine(self.policy(), optimum=optimum, confirm=confirm)
         return found
 
     def policy(self) -> Any:
@@ -107,12 +107,18 @@ class FiniteDeepRun(FusedRun):
     ) -> None:
         listed = TabularRun(product, model, brain, examiner, seed)  # type: ignore[arg-type]
         self.rows, self.columns = put(listed.rows, np.int32), put(listed.columns, np.int32)
+        self.beyond = listed.beyond
         state = np.int32(brain.memory.position[kernels.STATE])
         brain.list_target(len(brain.seen))
         world = finite_world(listed.world, np.array(brain.seen))
         super().__init__(brain, world, examiner, log, state)
 
-    def evaluate(self, *, optimum: bool = False) -> Evaluation:
+    def evaluate(
+        self,
+        *,
+        optimum: bool = False,
+        confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
+    ) -> Evaluation:
         """Follow the greedy policy exactly."""
         features, method = self.arrays.features, self.brain.method
         most = max(1, AT_ONCE // (features.shape[1] + method.width(self.machine)))
@@ -122,7 +128,8 @@ class FiniteDeepRun(FusedRun):
             with held():
                 best = _greedy(self.life.learned, self.machine, features, *told, method=method)
                 parts.append(np.asarray(best, np.int64))
-        found: Evaluation = self.examiner.examine_actions(np.concatenate(parts), optimum=optimum)
+        best = np.concatenate(parts)
+        found: Evaluation = self.examiner.examine_actions(best, optimum=optimum, beyond=self.beyond)
         return found
 
 

@@ -138,6 +138,8 @@ def jax_machine(
 
     If no episode can overflow, that is refused: what the machine refuses is not imagined.
 
+    They are copies: JAX may use an array where it lies, and these are written into later.
+
     A row more, or a member, would be another shape, for which all is compiled again: so there is
     room for as many rows as the next power of two, and members are listed only if asked for.
     """
@@ -146,17 +148,17 @@ def jax_machine(
     rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
     following = mind.next_configuration
     if not can_overflow:
-        over = (following >= 0) & (mind.ending[following] == kernels.OVERFLOWED)
+        over = (following >= 0) & (mind.ending[np.maximum(following, 0)] == kernels.OVERFLOWED)
         following = np.where(over, -1, following)
     hopes = np.zeros(len(mind.ending)) if potential is None else potential
     return JaxMachine(
         put(np.pad(following, rows), np.int32),
         put(np.pad(mind.reward, rows), np.float32),
         put(np.pad(mind.function, rows), np.int32),
-        put(mind.ending, np.int32),
-        put(mind.counters, np.int32),
+        put(mind.ending.copy(), np.int32),
+        put(mind.counters.copy(), np.int32),
         put(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32),
-        put(features, np.float32),
+        put(features.copy(), np.float32),
         put(memory.space.start, np.int32),
         put(alive if members else alive[:0], np.int32),
     )

@@ -34,10 +34,10 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
         n_envs: How many environments run side by side.
         optimize_memory_usage: Refused: it forgets the last observation of an episode.
         encoding: Of the product.
-        imagined: How likely a step of a batch is seen from a configuration that is drawn from the
-            set, which may be the real one: first how it looks in an observation, uniformly, then
-            which of those that look like that. 0 is plain replay, 1 forgets how often each
-            configuration really occurs.
+        counterfactual_ratio: How likely a step of a batch is seen from a configuration that is
+            drawn from the set, which may be the real one: first how it looks in an observation,
+            uniformly, then which of those that look like that. 0 is plain replay, 1 forgets how
+            often each configuration really occurs.
         configurations: The set: ``"seen"``, those with counter values that occurred, or
             ``"reachable"``, all that the labels met so far can lead to. Left out, the second
             if a ``counter_limit`` was given and the machine can reach no more than 2,000.
@@ -51,7 +51,7 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
         >>> task = cranium.library.load("anbcdn")
         >>> letters = cranium.worlds.LetterEnv.experiment(1)
         >>> env = cranium.product(letters, task, encoding=BoxEncoding(), horizon=50)
-        >>> settings = {"encoding": env.encoding, "imagined": 0.8}
+        >>> settings = {"encoding": env.encoding, "counterfactual_ratio": 0.8}
         >>> model = DQN(
         ...     "MlpPolicy",
         ...     env,
@@ -59,7 +59,7 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
         ...     replay_buffer_kwargs=settings,
         ... )
         >>> model.learn(20).replay_buffer.sample(8).observations.shape
-        torch.Size([8, 33])
+        torch.Size([8, 25])
     """
 
     encoding_class = BoxEncoding

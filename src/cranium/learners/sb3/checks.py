@@ -1,4 +1,4 @@
-"""What is refused: settings, and what something outside the product does to its steps."""
+"""What is refused of settings and spaces; what wrappers do is in ``learners.wrappers``."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from cranium.aamdp.encoding import Encoding
 from cranium.compiled.tables import reachable
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
 from cranium.learners.config import IMAGINED
-from cranium.learners.wrappers import is_due
 
 __all__ = [
     "MACHINE",
     "OUTSIDE",
-    "check_end",
+    "check_actions",
     "check_ground",
     "check_normalisation",
-    "check_reward",
+    "check_ratio",
     "check_set",
-    "check_share",
 ]
 
 MACHINE = ("machine_state", "counters")
@@ -30,47 +28,14 @@ MACHINE = ("machine_state", "counters")
 OUTSIDE = "put wrappers that {} inside: cranium.product(wrapped, …)"
 
 
-def check_reward(reward: float, due: float) -> None:
-    """What is imagined must be paid like what is real."""
-    if not is_due(reward, due):
-        raise WorldError(
-            f"a step paid {reward:.9g}, but by the machine it pays {due:.9g}, and what is imagined "
-            "would be paid by the machine: a wrapper changed the reward, or a reward function is "
-            "another one than the environment's, or pays something else when it is asked again",
-            fix="change the machine's rewards, or use VecNormalize(norm_reward=True); let reward "
-            "functions depend on nothing but (s, a, s′)",
+def check_ratio(ratio: object) -> float:
+    """Accept a share of what is imagined, from 0 to 1."""
+    number = isinstance(ratio, int | float | np.floating) and not isinstance(ratio, bool)
+    if not number or not 0 <= float(ratio) <= 1:  # type: ignore[arg-type]
+        raise InvalidArgumentError(
+            f"counterfactual_ratio is a number from 0 to 1, not {shorten(ratio)}"
         )
-
-
-def check_end(info: dict[str, Any], *, ended: bool, over: bool) -> None:
-    """An episode must be over when the product says so, in the way that it says."""
-    truncated = info.get("TimeLimit.truncated", False)
-    if over and not (ended or truncated):
-        raise WorldError(
-            "an episode was ended by something outside the product: whether it would have "
-            "ended from other configurations cannot be known",
-            fix=OUTSIDE.format("end episodes"),
-        )
-    if not over and (ended or info.get("cut_off")):
-        raise WorldError(
-            "an episode of the product was over, and something outside it hid that: the next "
-            "observation may be one of the next episode",
-            fix=OUTSIDE.format("change how episodes end"),
-        )
-    if ended and truncated:
-        raise WorldError(
-            "an episode ended, and something outside the product says that it was only cut off",
-            fix=OUTSIDE.format("change how episodes end"),
-        )
-
-
-def check_share(imagined: object) -> float:
-    """How much is imagined, from 0 to 1."""
-    if isinstance(imagined, bool) or not isinstance(imagined, int | float | np.floating):
-        raise InvalidArgumentError(f"imagined is a number from 0 to 1, not {shorten(imagined)}")
-    if not 0 <= imagined <= 1:
-        raise InvalidArgumentError(f"imagined is a number from 0 to 1, not {imagined:g}")
-    return float(imagined)
+    return float(ratio)  # type: ignore[arg-type]
 
 
 def check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
@@ -86,7 +51,7 @@ def check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
     if chosen not in (None, "seen", "reachable"):
         raise InvalidArgumentError(
             f"configurations are 'seen' or 'reachable', not {shorten(chosen)}",
-            fix="imagined=0 for plain replay",
+            fix="counterfactual_ratio=0 for plain replay",
         )
     if chosen == "reachable" and limit is None:
         raise InvalidArgumentError(
@@ -115,6 +80,16 @@ def check_normalisation(env: Any, *, ends_told: bool) -> None:
             "was nobody tells, or only in another shape",
             fix="make_vec_env(lambda: counterfactual(make(), automaton, encoding=DictEncoding())"
             "[0], n_envs=4)",
+        )
+
+
+def check_actions(actions: Any) -> None:
+    """Refuse actions that SB3 would call by other numbers."""
+    if isinstance(actions, spaces.Discrete) and actions.start:
+        raise InvalidArgumentError(
+            f"Stable-Baselines3 counts actions from 0, but this environment from {actions.start}",
+            fix=f"gymnasium.wrappers.TransformAction(env, lambda a: a + {actions.start}, "
+            f"gymnasium.spaces.Discrete({actions.n})) around the environment, inside the product",
         )
 
 

@@ -60,7 +60,7 @@ class Closure:
     Example:
         >>> import cranium
         >>> task = cranium.library.load("anbcdn")
-        >>> env = cranium.product(cranium.worlds.LetterEnv(), task, counter_limit=2)
+        >>> env = cranium.product(cranium.worlds.LetterEnv(), task, horizon=9, counter_limit=2)
         >>> closure = Closure(env.encoding, "reachable")
         >>> row = closure.row(frozenset({"A"}))
         >>> print(*[closure.space.decode(x) for x in closure.members])

@@ -19,15 +19,13 @@ from cranium.automata.reward import total
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import OVERFLOW
 from cranium.errors import CraniumError, RunError, WorldError
-from cranium.learners.sb3.checks import OUTSIDE, check_end, check_reward, check_set, check_share
+from cranium.learners.sb3.checks import OUTSIDE, check_ratio, check_set
 from cranium.learners.sb3.closure import Closure, Ints
 from cranium.learners.sb3.witness import fingerprint
+from cranium.learners.wrappers import check_end, check_reward, check_steps, check_told
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["Imagination", "Imagined"]
-
-TOLD = ("label", "ground_terminated", "machine_state", "counters")
-"""What every step of a product tells."""
 
 
 class Imagined(NamedTuple):
@@ -61,15 +59,16 @@ class Imagination:
         encoding: Of the product: it knows the machine and the limit of its counters.
         slots: How many steps there is room for.
         num_envs: How many environments run side by side.
-        imagined: How likely a step that is drawn is seen from a configuration of the set, which may
-            be the real one: first how it looks is drawn, uniformly, then which of those that look
-            like that.
+        counterfactual_ratio: How likely a step that is drawn is seen from a configuration of the
+            set, which may be the real one: first how it looks is drawn, uniformly, then which of
+            those that look like that.
         configurations: The set: ``"seen"`` or ``"reachable"``; left out, the second if a limit
             of the counters was given and these are no more than 2,000.
 
     Example:
         >>> import cranium
-        >>> env = cranium.product(cranium.worlds.LetterEnv(), cranium.library.load("anbcdn"))
+        >>> task = cranium.library.load("anbcdn")
+        >>> env = cranium.product(cranium.worlds.LetterEnv(), task, horizon=100)
         >>> imagination = Imagination(env.encoding, slots=100)
         >>> print(*imagination.space.configurations)
         ⟨counting, 0⟩
@@ -81,15 +80,16 @@ class Imagination:
         slots: int,
         num_envs: int = 1,
         *,
-        imagined: float = 0.5,
+        counterfactual_ratio: float = 0.5,
         configurations: Literal["seen", "reachable"] | None = None,
     ) -> None:
         self.encoding = encoding
-        self.imagined = check_share(imagined)
+        self.counterfactual_ratio = check_ratio(counterfactual_ratio)
         self.configurations = check_set(configurations, encoding)
         self.automaton = encoding.automaton
         self.fingerprint = fingerprint(encoding)
-        self.closure = Closure(encoding, self.configurations if self.imagined else "none")
+        kind = self.configurations if self.counterfactual_ratio else "none"
+        self.closure = Closure(encoding, kind)
         self.space = self.closure.space
         self._moves: dict[tuple[int, int], _Move] = {}
         # Of each environment: where it is, and after how many steps of its episode.
@@ -143,7 +143,13 @@ class Imagination:
             self.reached[i] = move.target
             self._counts[i] = 0 if over else info.get("witnessed")
             check_reward(float(rewards[i]), self._pay(here, row, move, info))
-            check_end(info, ended=move.ends or ended, over=over)
+            truncated = bool(info.get("TimeLimit.truncated", False))
+            check_end(
+                ended=move.ends or ended,
+                cut_off=bool(info.get("cut_off", False)),
+                terminated=over and not truncated,
+                truncated=truncated,
+            )
 
     def _read(self, info: dict[str, Any]) -> tuple[frozenset[str], bool]:
         """The label, and whether the environment ended."""
@@ -154,13 +160,7 @@ class Imagination:
                 fix="load a buffer that was saved with the same task, encoding and counter limit, "
                 "or begin with a new one",
             )
-        for key in TOLD:
-            if key not in info:
-                raise WorldError(
-                    f"the environment does not tell its {key!r}: it is no product, or a wrapper "
-                    "around it keeps that back",
-                    fix="make one: cranium.product(env, automaton)",
-                )
+        check_told(info)
         return info["label"], info["ground_terminated"]
 
     def _find(
@@ -200,11 +200,7 @@ class Imagination:
         elif count is None or known is None or count == known + 1:
             yield self.reached[i]
         else:
-            raise WorldError(
-                f"{count - known if count > known else count} steps of the product were taken for "
-                "one that is stored, and only the label of the last is told",
-                fix=OUTSIDE.format("repeat actions"),
-            )
+            check_steps(count - known if count > known else count)
         if count is None or known is None:
             try:
                 found = self.closure.find(decode(i))
@@ -263,9 +259,10 @@ class Imagination:
         tables = closure.tables
         row = self.label.take(slots)
         real = source = self.real.take(slots).astype(np.int64)
-        if self.imagined:
+        if self.counterfactual_ratio:
             others = closure.choose(len(slots))
-            source = np.where(np.random.random(len(slots)) < self.imagined, others, real)
+            chosen = np.random.random(len(slots)) < self.counterfactual_ratio
+            source = np.where(chosen, others, real)
         target, reward = tables.next_configuration[row, source], self._value(slots, row, source)
         if self.space.problems or closure.sums or closure.impossible is not None:
             # Where the machine refuses, or nobody knows what would have been paid, or no episode

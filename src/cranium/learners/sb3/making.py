@@ -18,7 +18,7 @@ from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
     CounterfactualReplayBuffer,
 )
-from cranium.learners.sb3.checks import check_ground, check_normalisation
+from cranium.learners.sb3.checks import check_actions, check_ground, check_normalisation
 from cranium.learners.sb3.replay import require_sb3
 from cranium.learners.sb3.witness import Witness, bear_witness, fingerprint
 from cranium.learners.wrappers import check_wrappers
@@ -33,7 +33,7 @@ def counterfactual(
     automaton: CountingRewardAutomaton | None = None,
     labelling: Callable[[Any, Any, Any], Iterable[str] | str] | None = None,
     *,
-    imagined: float = 0.5,
+    counterfactual_ratio: float = 0.5,
     configurations: Literal["seen", "reachable"] | None = None,
     **options: Any,
 ) -> tuple[Any, dict[str, Any]]:
@@ -44,8 +44,8 @@ def counterfactual(
             them in a ``VecEnv`` of SB3.
         automaton: The task.
         labelling: The events; left out, the world's own.
-        imagined: How likely a step of a batch is seen from a configuration that is drawn, which may
-            be the real one.
+        counterfactual_ratio: How likely a step of a batch is seen from a configuration that is
+            drawn, which may be the real one.
         configurations: Out of which: ``"seen"`` or ``"reachable"``; left out, the second if there
             is a ``counter_limit`` and they are no more than 2,000.
         options: Of the product. Its encoding is by default ``BoxEncoding()``, for ``"MlpPolicy"``.
@@ -79,6 +79,7 @@ def counterfactual(
             fix="give the environment and the automaton, or make the product with them",
         )
     encoding = _encoding_of_many(env) if _is_vector(env) else _encoding_of_one(env)
+    check_actions(env.action_space)
     kinds: dict[type, type] = {
         BoxEncoding: CounterfactualReplayBuffer,
         DictEncoding: CounterfactualDictReplayBuffer,
@@ -87,7 +88,7 @@ def counterfactual(
         check_ground(encoding.ground)
     for kind, buffer in kinds.items():
         if isinstance(encoding, kind):
-            settings = {"encoding": encoding, "imagined": imagined}
+            settings = {"encoding": encoding, "counterfactual_ratio": counterfactual_ratio}
             settings["configurations"] = configurations
             return env, {"replay_buffer_class": buffer, "replay_buffer_kwargs": settings}
     raise InvalidArgumentError(
@@ -106,7 +107,7 @@ def _make(env: Any, automaton: Any, labelling: Any, options: dict[str, Any]) -> 
     known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            known += ["imagined", "configurations"]
+            known += ["counterfactual_ratio", "configurations"]
             raise UnknownNameError.of("option of counterfactual", name, known)
     return product(env, automaton, labelling, **{"encoding": BoxEncoding(), **options})
 

@@ -39,9 +39,8 @@ def require_sb3() -> None:
         >>> require_sb3()
     """
     if sb3_buffers is None:
-        raise MissingExtraError(
-            "counterfactual replay needs Stable-Baselines3, which is not installed",
-            fix="pip install 'cranium[sb3]'",
+        raise MissingExtraError.of(
+            "counterfactual replay needs Stable-Baselines3, which is not installed", "sb3"
         )
 
 
@@ -68,7 +67,7 @@ class CounterfactualReplay:
         optimize_memory_usage: bool = False,
         *,
         encoding: Encoding | None = None,
-        imagined: float = 0.5,
+        counterfactual_ratio: float = 0.5,
         configurations: Literal["seen", "reachable"] | None = None,
         n_steps: int = 1,
         gamma: float | None = None,  # noqa: ARG002
@@ -76,7 +75,7 @@ class CounterfactualReplay:
     ) -> None:
         require_sb3()
         for name in unknown:
-            known = ("encoding", "imagined", "configurations")
+            known = ("encoding", "counterfactual_ratio", "configurations")
             raise UnknownNameError.of(f"option of {type(self).__name__}", name, known)
         if optimize_memory_usage:
             raise InvalidArgumentError(
@@ -94,7 +93,11 @@ class CounterfactualReplay:
         super().__init__(buffer_size, observation_space, action_space, device, n_envs)  # type: ignore[call-arg]
         slots = self.buffer_size * self.n_envs
         self.imagination = Imagination(
-            bound, slots, self.n_envs, imagined=imagined, configurations=configurations
+            bound,
+            slots,
+            self.n_envs,
+            counterfactual_ratio=counterfactual_ratio,
+            configurations=configurations,
         )
         self._ends_told = True
 

@@ -66,7 +66,7 @@ class Witness(gym.Wrapper[Any, Any, Any, Any]):
 
 
 # It changes nothing: what plans with the world may look through it.
-TRANSPARENT.add(Witness.__name__)
+TRANSPARENT.add(Witness)
 
 
 def bear_witness(product: AutomatonAugmentedMDP) -> None:

@@ -1,0 +1,150 @@
+"""Acting outside of training: from what the environment shows and ``info``, an action."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gymnasium import spaces
+
+from cranium.aamdp.encoding import Encoding
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration
+from cranium.errors import (
+    CraniumError,
+    EpisodeEndedError,
+    InvalidArgumentError,
+    PolicyError,
+    WorldError,
+    shorten,
+)
+from cranium.learners.plain import encoding_from
+from cranium.worlds.observations import conform
+
+__all__ = ["Acting", "configuration_of"]
+
+PARTS = {"ground", "machine_state", "counters"}
+"""The keys of a product's observation, if that is a dictionary."""
+
+
+class Acting:
+    """What policies of all kinds share: :meth:`act`, and observations as their space has them."""
+
+    automaton: CountingRewardAutomaton
+    product_encoding: Encoding | Mapping[str, Any] | None
+
+    @property
+    def observation_space(self) -> spaces.Space[Any] | None:
+        """The observations of the ground environment, if they are known."""
+        raise NotImplementedError
+
+    def act(self, observation: Any, info: Mapping[str, Any]) -> Any:
+        """The best action, as the environment calls it: for production, without Gymnasium.
+
+        Args:
+            observation: What the environment shows: the ground observation, as an array of any
+                dtype, a list or a tuple; or the observation of the product it was trained in.
+            info: Where the machine is, as ``machine_state`` and ``counters``: what ``reset`` and
+                ``step`` of a product return, or ``status.info`` of a :class:`cranium.Monitor`.
+
+        Raises:
+            PolicyError: The observation has another shape or type than those of the environment,
+                or nothing was learned about it.
+            EpisodeEndedError: The machine is in a terminal state.
+
+        Example:
+            >>> import cranium, gymnasium
+            >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
+            >>> policy = cranium.train(env, "planner", steps=2000, until="solved").policy
+            >>> observation, info = env.reset(seed=0)
+            >>> policy.act(observation, info), policy.act([4, 4, 1], info)
+            (1, 1)
+        """
+        configuration = configuration_of(info, self.automaton)
+        return self(self._ground_of(observation), configuration)  # type: ignore[operator]
+
+    def conformed(self, observation: Any) -> Any:
+        """An observation as the space of the environment has it; another shape is an error."""
+        if self.observation_space is None:
+            return observation
+        try:
+            return conform(observation, self.observation_space)
+        except WorldError as problem:
+            raise PolicyError(problem.message, fix=problem.fix) from None
+
+    def _ground_of(self, observation: Any) -> Any:
+        """The ground observation in what is observed, of the environment or of the product."""
+        space = self.observation_space
+        if isinstance(observation, Mapping) and PARTS - {"counters"} <= set(observation) <= PARTS:
+            own = isinstance(space, spaces.Dict) and set(space.spaces) == set(observation)
+            return observation if own else observation["ground"]
+        if self.product_encoding is None or not _is_shown(observation, encoding := self._encoding):
+            return observation
+        if isinstance(space, spaces.Discrete) and isinstance(encoding.space, spaces.Discrete):
+            raise PolicyError(
+                f"{shorten(observation)} may be an observation of the environment or of the "
+                "product: both are numbers",
+                fix="call policy(ground, configuration), with "
+                "ground, configuration = product.encoding.decode(observation)",
+            )
+        return encoding.decode(observation)[0]
+
+    @property
+    def _encoding(self) -> Encoding:
+        """How the product shows its observations; made when it is needed for the first time."""
+        encoding = self.product_encoding
+        if isinstance(encoding, Encoding):
+            return encoding
+        if self.observation_space is None or encoding is None:
+            raise PolicyError("the observations of the environment are not known")
+        try:
+            made = encoding_from(encoding, self.observation_space, self.automaton)
+        except (CraniumError, KeyError, TypeError, ValueError) as problem:
+            raise PolicyError(
+                f"the encoding of the product cannot be made: {shorten(str(problem))}",
+                fix="give what the environment itself shows",
+            ) from None
+        object.__setattr__(self, "product_encoding", made)  # a frozen dataclass: worked out once
+        return made
+
+
+def _is_shown(observation: Any, encoding: Encoding) -> bool:
+    """Whether an observation looks like one of a product with this encoding."""
+    try:
+        conform(observation, encoding.space)
+    except WorldError:
+        return False
+    return True
+
+
+def configuration_of(info: Any, automaton: CountingRewardAutomaton) -> Configuration:
+    """⟨u, c⟩ as ``info`` has it; a configuration in which the task is over is refused.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.library.load("anbcn")
+        >>> print(configuration_of({"machine_state": "counting", "counters": [2]}, machine))
+        ⟨counting, 2⟩
+    """
+    if not isinstance(info, Mapping) or not {"machine_state", "counters"} <= set(info):
+        raise InvalidArgumentError(
+            f"info has machine_state and counters, but this is {shorten(info)}",
+            fix="give the info of env.reset(), env.step() or cranium.Monitor",
+        )
+    state, counters = info["machine_state"], info["counters"]
+    if info.get("overflow", False):
+        raise EpisodeEndedError("a counter passed its limit: the episode is over", fix="reset")
+    try:
+        configuration = automaton.check_configuration((state, counters))
+    except CraniumError as problem:
+        raise InvalidArgumentError(
+            f"info tells of no configuration of this task: machine_state {shorten(state)}, "
+            f"counters {shorten(counters)} ({shorten(str(problem))})",
+            fix="give the info of env.reset(), env.step() or cranium.Monitor",
+        ) from None
+    if automaton.is_terminal(configuration):
+        raise EpisodeEndedError(
+            f"the machine is in the terminal state {state!r}: there is nothing left to do",
+            fix="reset the environment, or the monitor",
+        )
+    return configuration

@@ -1,0 +1,210 @@
+"""What tells the world of a policy from others, part by part: a fingerprint.
+
+A finite world is known by its tables, worlds of ours that are not finite by their parameters, and
+any other environment by what it says of itself: its class, its id and arguments, its spaces.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.aamdp.labelling import Labelling, WorldEvents
+from cranium.aamdp.planning import as_tabular, find_product
+from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
+from cranium.errors import SpaceError, WorldError
+from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.observations import hashable
+from cranium.worlds.point import PointWorld
+from cranium.worlds.tabular import TabularWorld
+from cranium.worlds.water import WaterWorld
+
+__all__ = ["differences", "fingerprint"]
+
+OLD = "world"
+"""The part that stands for all others in files that were written before there were parts."""
+TABLE = "transitions"
+"""The part that only a world has that was listed."""
+DIGESTS = (TABLE, "first transitions", "labels", "ground rewards", "starts")
+"""Parts of which only a digest is kept."""
+NEAR = 200
+"""In how many states near the start a world that was not listed is asked what it does."""
+LONGEST = 80
+"""How much of a parameter is shown."""
+SAID = ("made with", "labelling")
+"""What is said of a world; where both were listed it is known what they do, and that counts."""
+
+
+def fingerprint(env: gym.Env[Any, Any], world: TabularWorld | None = None) -> dict[str, Any]:
+    """What tells the world of an environment from others; with its tables, if they are given.
+
+    Example:
+        >>> env = gym.make("cranium/Point-visit-v0", speed=0.2)
+        >>> known = fingerprint(env)
+        >>> known["environment"], known["horizon"], known["parameter speed"]
+        ('PointWorld', 200, '0.2')
+    """
+    product = find_product(env)
+    base: Any = product.unwrapped
+    found: dict[str, Any] = {
+        "environment": type(base).__name__,
+        "observations": str(product.env.observation_space),
+        "actions": str(product.env.action_space),
+        "horizon": shortest_horizon(env, product.horizon),
+        "counter limit": product.counter_limit if product.encoding.can_overflow else None,
+        "ground reward": "added" if product.add_ground_reward else "not added",
+        "labelling": _named(product.labelling),
+    }
+    if world is not None:
+        found |= _tables(product, world)
+    elif isinstance(base, FiniteWorld) and base.follows_model:
+        found |= _beginning(base)
+    if isinstance(base, PointWorld | WaterWorld):
+        found |= {f"parameter {name}": _plain(one) for name, one in base.parameters.items()}
+    elif base.spec is not None and not isinstance(base, FiniteWorld):
+        told = {name: one for name, one in base.spec.kwargs.items() if name != "render_mode"}
+        found["made with"] = f"{base.spec.id} {_plain(told)}"
+    return found
+
+
+def _tables(product: AutomatonAugmentedMDP, world: TabularWorld) -> dict[str, str]:
+    """Digests of what a listed world does."""
+    known = frozenset(product.automaton.propositions)  # what the task does not read is no matter
+    names = [",".join(sorted(label & known)) for label in world.labels]
+    index = {name: number for number, name in enumerate(sorted(set(names)))}
+    labels = np.array([index[name] for name in names], np.int64)[world.label]
+    arrays = (world.first, world.next_state, world.probability, world.terminated, world.observation)
+    seen = [hashable(observation) for observation in world.observations]
+    starts = np.flatnonzero(world.initial)
+    found = {
+        TABLE: _digest(arrays, seen),
+        "labels": _digest([labels], sorted(index)),
+        "starts": _starts(
+            (world.initial[s], world.observations[world.observation[s]]) for s in starts
+        ),
+    }
+    if product.add_ground_reward:
+        found["ground rewards"] = _digest([world.reward], [])
+    return found
+
+
+def _beginning(world: FiniteWorld) -> dict[str, str]:
+    """Digests of where a world that was not listed begins, and of what it does near there."""
+    initial = world.initial({})
+    waiting = [state for p, state in initial if p > 0][:NEAR]
+    known, rows = set(waiting), []
+    space: Any = world.action_space
+    for state in waiting:  # grows meanwhile
+        for action in range(int(space.n)):
+            called = action + int(space.start)
+            for outcome in world.outcomes(state, called):
+                events = sorted(world.label(state, called, outcome.state))
+                rows.append((*outcome[::2], hashable(world.observe(outcome.state)), events))
+                if outcome.state not in known and len(known) < NEAR:
+                    known.add(outcome.state)
+                    waiting.append(outcome.state)
+    starts = ((p, world.observe(state)) for p, state in initial)
+    return {"starts": _starts(starts), "first transitions": _digest([], rows)}
+
+
+def _starts(starts: Iterable[tuple[float, Any]]) -> str:
+    """A digest of where episodes begin, and how likely."""
+    return _digest([], sorted(repr((float(p), hashable(seen))) for p, seen in starts if p > 0))
+
+
+def _digest(arrays: Iterable[NDArray[Any]], more: Any) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(array.tobytes())
+    digest.update(repr(more).encode())
+    return digest.hexdigest()[:16]
+
+
+def _named(labelling: Callable[..., Any]) -> str:
+    """What is known of a labelling: whose it is, its table, or its name and its vocabulary."""
+    if isinstance(labelling, WorldEvents):
+        return "the world's own"
+    function: Any = labelling
+    vocabulary = ""
+    if isinstance(labelling, Labelling):
+        function, vocabulary = labelling.function, f" of {', '.join(sorted(labelling.events))}"
+    table = getattr(function, "names", None)  # of labelling_from_cells
+    if isinstance(table, Mapping):
+        rows = sorted(f"{cell}: {sorted(events)}" for cell, events in table.items())
+        return f"a table{vocabulary}, {_digest([], rows)}"
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return f"{name}{vocabulary}"
+
+
+def _plain(value: Any) -> str:
+    """An argument as text that is the same in every process; of other things only the kind."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_plain(one)}" for key, one in sorted(value.items())) + "}"
+    if isinstance(value, tuple | list):
+        return "(" + ", ".join(map(_plain, value)) + ")"
+    if isinstance(value, str | bool | int | float | np.generic | np.ndarray) or value is None:
+        return str(hashable(value))
+    return type(value).__name__
+
+
+def differences(known: Mapping[str, Any], env: gym.Env[Any, Any]) -> dict[str, str]:
+    """Which parts of a fingerprint are others in an environment, and how that is said.
+
+    Example:
+        >>> env = gym.make("cranium/Point-visit-v0", speed=0.2)
+        >>> slow = gym.make("cranium/Point-visit-v0", noise=0.01)
+        >>> print(*differences(fingerprint(env), slow).values(), sep="; ")
+        parameter speed: 0.2 in training, 0.1 here; parameter noise: 0.0 in training, 0.01 here
+    """
+    product = find_product(env)
+    table = None
+    if TABLE in known or ", table " in str(known.get(OLD)):
+        with suppress(WorldError, SpaceError):
+            table = as_tabular(product)
+    if OLD in known:
+        now: dict[str, Any] = {OLD: _old_print(product, table)}
+    else:
+        now = fingerprint(env, table)
+    both = [part for part in known if part in now]
+    if TABLE in both:
+        both = [part for part in both if part not in SAID]
+    return {part: _said(part, known[part], now[part]) for part in both if known[part] != now[part]}
+
+
+def _said(part: str, then: Any, now: Any) -> str:
+    if part in DIGESTS:
+        return f"other {part}"
+    values = (
+        text if len(text) <= LONGEST else text[:LONGEST] + "…" for text in map(str, (then, now))
+    )
+    return "{}: {} in training, {} here".format(part, *values)
+
+
+def _old_print(product: AutomatonAugmentedMDP, world: TabularWorld | None) -> str:
+    """The fingerprint of files that were written before it had parts."""
+
+    def key(seen: Any) -> Any:
+        if isinstance(seen, np.ndarray):
+            return (seen.shape, seen.tobytes())
+        if isinstance(seen, Mapping):
+            return tuple((name, key(part)) for name, part in sorted(seen.items()))
+        if isinstance(seen, tuple | list):
+            return tuple(key(part) for part in seen)
+        return seen.item() if isinstance(seen, np.generic) else seen
+
+    base: Any = product.unwrapped
+    text = f"{type(base).__name__} {product.env.observation_space} {product.env.action_space}"
+    if world is None:
+        return text
+    digest = hashlib.sha256()
+    for array in (world.first, world.next_state, world.probability, world.label, world.terminated):
+        digest.update(array.tobytes())
+    names = [sorted(label) for label in world.labels]
+    digest.update(repr((names, [key(seen) for seen in world.observations])).encode())
+    return f"{text}, table {digest.hexdigest()[:16]}"

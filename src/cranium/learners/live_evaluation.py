@@ -1,0 +1,159 @@
+"""Evaluation by running episodes, where a world cannot be made into arrays."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from cranium.aamdp.planning import find_product
+from cranium.aamdp.product import own_time_limit, shortest_horizon
+from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.learners.evaluation_result import Evaluation, Examiner, Instances
+from cranium.learners.policy import Policy
+from cranium.learners.wrappers import Guard
+from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.point import PointWorld
+
+__all__ = ["CONFIRMED", "LiveExaminer", "examiner_for", "named_seeds"]
+
+CONFIRMED = 100
+"""How many episodes of each instance, all fresh, must succeed before a task is called solved."""
+CUT_OFF = 1_000
+"""After how many steps an episode is cut off where there is no horizon."""
+
+
+def named_seeds(seed: int, name: str) -> np.random.SeedSequence:
+    """The seeds for one purpose: other purposes with the same root seed have others.
+
+    Example:
+        >>> one, other = (named_seeds(0, name) for name in ("evaluation", "training"))
+        >>> one.generate_state(1) == other.generate_state(1)
+        array([False])
+    """
+    return np.random.SeedSequence(seed, spawn_key=tuple(name.encode()))
+
+
+class _Run(NamedTuple):
+    """What an episode came to."""
+
+    returns: float
+    success: float
+    length: float
+    value: float
+    is_cut: bool
+
+
+class LiveExaminer(Examiner):
+    """Runs episodes in an environment, with seeds that are fresh in every evaluation."""
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        instances: Instances | None,
+        episodes: int,
+        seed: int | np.random.SeedSequence,
+        discount: float,
+    ) -> None:
+        self.env = env
+        self.product = find_product(env)
+        self.guard = Guard(env, self.product)
+        base = env.unwrapped
+        own = base.instances() if isinstance(base, FiniteWorld | PointWorld) else {}
+        self.instances = instances or own or {"any": {}}
+        self.episodes = check_count("episodes", episodes)
+        if not isinstance(seed, np.random.SeedSequence):
+            seed = named_seeds(check_count("seed", seed, least=0), "evaluation")
+        self.seeds = seed
+        self.discount = discount
+        self.horizon = shortest_horizon(env, self.product.horizon) or own_time_limit(env)
+
+    def examine(
+        self,
+        policy: Policy,
+        *,
+        optimum: bool = False,  # noqa: ARG002
+        confirm: bool = False,
+    ) -> Evaluation:
+        """What a policy does in each instance; the optimum is not known.
+
+        If all episodes succeed and that is to be confirmed, more are run, one of each instance by
+        turns, until one does not succeed, or there are ``CONFIRMED`` of each. All of them count.
+        """
+        drawing, acting = (np.random.default_rng(part) for part in self.seeds.spawn(1)[0].spawn(2))
+        options = [dict(each) for each in self.instances.values()]
+        runs = [
+            [self._episode(policy, each, drawing, acting) for _ in range(self.episodes)]
+            for each in options
+        ]
+        good = confirm and all(run.success for each in runs for run in each)
+        while good and len(runs[-1]) < CONFIRMED:
+            for each, done in zip(options, runs, strict=True):
+                done.append(self._episode(policy, each, drawing, acting))
+                good = good and bool(done[-1].success)
+        returns, success, lengths, values, _ = np.array([np.mean(each, axis=0) for each in runs]).T
+        return Evaluation(
+            tuple(self.instances),
+            success,
+            returns,
+            lengths,
+            values,
+            exact=False,
+            episodes=np.array([len(each) for each in runs]),
+            notes=self._notes([run for each in runs for run in each]),
+        )
+
+    def _notes(self, runs: list[_Run]) -> tuple[str, ...]:
+        cut = sum(run.is_cut for run in runs)
+        if not cut:
+            return ()
+        return (
+            f"{cut:,} of {len(runs):,} episodes were cut off after {CUT_OFF:,} steps, because the "
+            "product has no horizon (give cranium.product(…, horizon=…))",
+        )
+
+    def _episode(
+        self,
+        policy: Policy,
+        options: dict[str, Any],
+        drawing: np.random.Generator,
+        acting: np.random.Generator,
+    ) -> _Run:
+        product = self.product
+        seed = int(drawing.integers(2**32))
+        observation, _ = self.env.reset(seed=seed, options=options)
+        self.guard.begin()
+        total, value, weight, length = 0.0, 0.0, 1.0, 0
+        while length < (self.horizon or CUT_OFF):
+            ground, _ = product.encoding.decode(observation)
+            action = policy(ground, product.configuration, acting)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            self.guard.step(reward, terminated, truncated)
+            total, value = total + float(reward), value + weight * float(reward)
+            weight *= self.discount
+            length += 1
+            if terminated or truncated:
+                return _Run(total, float(info["success"]), length, value, is_cut=False)
+        return _Run(total, 0.0, length, value, is_cut=self.horizon is None)
+
+
+def examiner_for(
+    env: gym.Env[Any, Any],
+    evaluation_env: gym.Env[Any, Any] | None,
+    instances: Instances | None,
+    episodes: int,
+    seed: int | np.random.SeedSequence,
+    discount: float,
+) -> LiveExaminer:
+    """Evaluates in an environment of its own, so that training does not notice."""
+    if evaluation_env is None:
+        try:
+            evaluation_env = copy.deepcopy(env)
+        except Exception as problem:  # whatever a foreign environment holds
+            raise InvalidArgumentError(
+                f"the environment cannot be copied for evaluation ({shorten(str(problem))})",
+                fix="give evaluation_env, a second one of its kind",
+            ) from None
+    return LiveExaminer(evaluation_env, instances, episodes, seed, discount)

@@ -1,0 +1,146 @@
+"""One guard for tables, networks and evaluations: what stands around a product may not change it."""
+
+from __future__ import annotations
+
+import re
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from learners.liars import DUMB, HONEST, LIARS, Walk
+
+import cranium
+from cranium.errors import WorldError
+from cranium.learners import train
+from cranium.learners.wrappers import Guard, check_end
+
+SMALL = {"hidden": (8,), "batch": 4, "warmup": 4, "replay": 100}
+TOLD = {
+    "ql": {"exploration": 1.0},
+    "cql": {"exploration": 1.0},
+    "hrm": {},
+    "planner": {"generalise": False},
+    "dqn": SMALL,
+    "cdqn": SMALL,
+}
+EVERY = pytest.mark.parametrize("learner", TOLD)
+
+
+CELLS = cranium.labelling_from_cells({1: "A", 2: "B"})
+TASK = cranium.compile_language("A B")
+
+
+def walk(horizon=4):
+    return cranium.product(Walk(), TASK, CELLS, horizon=horizon)
+
+
+def learn(env, learner, steps=300, **more):
+    told = {"path": "python", "evaluate_every": steps, "evaluation_env": walk(), **TOLD[learner]}
+    return train(env, learner, steps=steps, **told, **more)
+
+
+@EVERY
+@pytest.mark.parametrize("kind", [*LIARS, *DUMB])
+def test_wrappers_that_change_what_a_product_does_are_refused(kind, learner):
+    around, told = {**LIARS, **DUMB}[kind]
+    with pytest.raises(WorldError, match=told):
+        learn(around(walk()), learner)
+
+
+@pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
+@pytest.mark.parametrize("kind", [kind for kind in LIARS if "cut" not in kind])
+def test_without_a_horizon_they_are_refused_just_so(kind):
+    around, told = LIARS[kind]
+    with pytest.raises(WorldError, match=told):
+        learn(around(walk(None)), "cql")
+
+
+@EVERY
+@pytest.mark.parametrize("kind", HONEST)
+def test_wrappers_that_change_nothing_may_stay(kind, learner):
+    result = learn(HONEST[kind](walk()), learner)
+    assert result.samples == 300
+    if kind != "time limit":
+        bare = learn(walk(), learner)
+        assert (result.episodes, result.successes) == (bare.episodes, bare.successes)
+        np.testing.assert_array_equal(result.log, bare.log)
+
+
+@pytest.mark.parametrize("kind", LIARS)
+def test_evaluations_refuse_them_too(kind):
+    around, told = LIARS[kind]
+    policy = learn(walk(), "cql").policy.with_unknown("random")
+    for seed in range(3):
+        policy.q[:] = np.random.default_rng(seed).normal(size=policy.q.shape)
+        try:
+            cranium.evaluate(around(walk()), policy, episodes=20, seed=seed)
+        except WorldError as error:
+            assert re.search(told, str(error))
+            break
+    else:
+        pytest.fail("nothing was said")
+
+
+def test_training_refuses_an_evaluation_environment_that_lies():
+    with pytest.raises(WorldError, match="changes the reward"):
+        train(walk(), "cql", steps=300, path="python", evaluation_env=LIARS["doubles"][0](walk()))
+
+
+REWARDS = {
+    "NormalizeReward": gym.wrappers.NormalizeReward,
+    "ClipReward": lambda env: gym.wrappers.ClipReward(env, -1, 0.5),
+    "TransformReward": lambda env: gym.wrappers.TransformReward(env, lambda r: -r),
+}
+
+
+@EVERY
+@pytest.mark.parametrize("kind", REWARDS)
+def test_gymnasiums_wrappers_of_rewards_are_refused_at_once(kind, learner):
+    with pytest.raises(WorldError, match=f"{kind} around the product changes its rewards"):
+        learn(REWARDS[kind](walk()), learner, steps=1)
+    with pytest.raises(WorldError, match=f"{kind} around the product changes its rewards"):
+        cranium.evaluate(REWARDS[kind](walk()), learn(walk(), "cql").policy)
+
+
+def fickle_task():
+    """A reward function that pays something else whenever it is asked again."""
+    asked = []
+    pays = cranium.RewardFunction("fickle", lambda s, a, t: float(asked.append(t) or len(asked)))
+    return cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        initial="u",
+        transitions=[cranium.Transition(source="u", guard="A", reward=pays)],
+    )
+
+
+@pytest.mark.parametrize("learner", ["ql", "cql", "cdqn"])
+def test_reward_functions_that_pay_something_else_when_asked_again_are_refused(learner):
+    env = cranium.product(Walk(), fickle_task(), CELLS, horizon=9)
+    told = {"evaluation_env": env, "evaluate_every": 200, **TOLD[learner]}
+    with pytest.raises(WorldError, match="pays something else when it is asked again"):
+        train(env, learner, steps=200, path="python", **told)
+
+
+def test_somebody_else_who_steps_the_product_in_between_is_found_out():
+    env = walk(horizon=50)
+    guard = Guard(env, env)
+    env.reset(seed=0)
+    guard.begin()
+    guard.step(*env.step(0)[1:4])
+    env.step(0)
+    with pytest.raises(WorldError, match=r"several of its steps at once \(2\)"):
+        guard.step(*env.step(0)[1:4])
+
+
+@pytest.mark.parametrize("bits", range(16))
+def test_only_cutting_off_is_up_to_the_environment(bits):
+    """By what the product did and what is said, all sixteen cases."""
+    ended, cut_off, terminated, truncated = (bool(bits >> i & 1) for i in range(4))
+    over = terminated or truncated
+    fine = terminated == ended and (over or not cut_off)
+    told = {"ended": ended, "cut_off": cut_off, "terminated": terminated, "truncated": truncated}
+    if fine:
+        check_end(**told)
+    else:
+        with pytest.raises(WorldError, match="something around the product"):
+            check_end(**told)
