@@ -104,7 +104,7 @@ def test_a_file_has_a_table_for_each_experiment(toml):
         ("[letter", FileFormatError, ["not TOML", "table"]),
         ("[letter]\ntrials = = 3", FileFormatError, ["not TOML", "line 2"]),
         ("[letter]\ntrials = 1\ntrials = 2", FileFormatError, ["not TOML"]),
-        (b"[letter]\n# \xff\xfe", FileFormatError, ["not TOML"]),
+        (b"[letter]\n# \xff\xfe", FileFormatError, ["not UTF-8"]),
         (b"\x00\x01\x02", FileFormatError, ["not TOML"]),
     ],
 )
@@ -119,7 +119,11 @@ def test_what_is_wrong_in_a_file_is_said_with_the_value_and_the_file(toml, text,
 
 def test_a_file_that_is_nested_without_end_is_refused(toml):
     with pytest.raises(FileFormatError, match="not TOML"):
-        load_configs(toml("[letter]\ntimes = " + "[" * 100_000))
+        load_configs(toml("[letter]\ntimes = " + "[" * 10_000))
+    with pytest.raises(InvalidArgumentError, match="nested too deep"):
+        load_configs(toml("[letter]\n" + "a." * 4000 + "a = 1"))
+    with pytest.raises(FileFormatError, match="more than 16 KiB"):
+        load_configs(toml("[letter]\n" + "a." * 500_000 + "a = 1"))
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):

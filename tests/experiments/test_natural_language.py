@@ -171,7 +171,7 @@ def test_who_is_asked_is_part_of_the_trial():
 
 
 def test_without_the_package_a_model_cannot_be_asked(nobody):
-    with pytest.raises(MissingExtraError, match=r"cranium\[llm\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[llm\]'"):
         replace(PLANNER, model="gpt").require()
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from experiments.test_records import Here
 from typer.testing import CliRunner
 
 import cranium
@@ -43,8 +46,8 @@ def test_dqn_is_run_with_the_batch_of_the_others_too():
         assert found["CQL", case].settings["batch"] == BATCH
         assert found["DQN, same batch", case].settings["batch"] == 2 * BATCH
     for case in (LETTERS, MAIL):
-        imagined = found["CQL", case].settings["imagined"]
-        assert found["CQL heads", case].settings["imagined"] == imagined
+        imagined = found["CQL", case].settings["num_counterfactuals"]
+        assert found["CQL heads", case].settings["num_counterfactuals"] == imagined
         assert found["DQN, same batch", case].settings["batch"] == imagined * BATCH
     published = found["DQN", PUBLISHED]
     assert (published.steps, published.settings["learning_rate"]) == (12_000, 1e-4)
@@ -66,7 +69,7 @@ def test_with_mail_all_configurations_are_imagined(times):
     told = {"start": trial.options["start"], "mail": tuple(trial.options["mail"])}
     model = model_of(make_env("Office", cranium.library.load(trial.task), told))
     alive = {x for x in model.space.configurations if x.state in ("collecting", "delivering")}
-    assert len(alive) == trial.settings["imagined"]
+    assert len(alive) == trial.settings["num_counterfactuals"]
 
 
 def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
@@ -85,7 +88,7 @@ def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == ["CRM, N = 2 only", "CQL heads"]
-    assert "N is drawn from 1 to 2" in caption(study)
+    assert "N drawn from 1 to 2" in caption(study)
     write_report([study], tmp_path / "report.html")
     assert "Seed by seed: success of the greedy policy" in (tmp_path / "report.html").read_text()
 
@@ -97,10 +100,31 @@ def test_panels_are_put_beside_each_other_and_then_below(cases, shape):
 
 def test_without_jax_the_experiment_says_so_and_the_others_go_on(monkeypatch, tmp_path):
     monkeypatch.setattr("cranium.learners.deep.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"cranium\[deep\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[deep\]'"):
         NetworksConfig().require()
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(app, ["reproduce", "all", "--dry-run"])
     assert told.exit_code == 0
     assert "deep is left out" in told.output
     assert "office" in told.output
+
+
+def test_the_caption_says_of_crm_and_cql_what_their_curves_say(tmp_path):
+    config = NetworksConfig(
+        2, methods=("CRM", "CQL"), cases=("office, as published",), published=90
+    )
+    run(config, tmp_path, Here())
+    study = read_study(tmp_path)
+    assert "their curves are the same for 2 of 2 seeds" in caption(study)
+    assert "a network for each N" not in caption(study)
+    changed = []
+    for group in study.groups:
+        records = list(group.records)
+        if group.method == "CQL":
+            curve = [[90.0, 1.0, 1.0]]
+            records[0] = replace(records[0], result={**records[0].result, "curve": curve})
+        changed.append(replace(group, records=tuple(records)))
+    told = caption(replace(study, groups=tuple(changed)))
+    assert "have equal curves for 1 of 2 seeds" in told
+    alone = replace(study, groups=study.groups[:1])
+    assert "CRM and CQL (" not in caption(alone)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import shutil
 import signal
 import socket
@@ -21,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from cranium.errors import InvalidArgumentError
+from cranium.errors import EngineError, InvalidArgumentError
 from cranium.experiments import (
     ComplexityConfig,
     LocalEngine,
@@ -116,10 +115,10 @@ class NotingEngine(RayEngine):
         self.lost: list[Job] = []
         self.seen: list[Job] = []
 
-    def _collect(self, job: Job, tries: int, reference: Any) -> Record | None:
-        record = super()._collect(job, tries, reference)
-        (self.lost if record is None else self.seen).append(job)
-        return record
+    def _collect(self, job: Job, reference: Any) -> Record | str:
+        found = super()._collect(job, reference)
+        (self.seen if isinstance(found, Record) else self.lost).append(job)
+        return found
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def same(record: Record) -> Record:
     return dataclasses.replace(record, wall=0.0, cpu=0.0)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 20) -> bool:
+def wait_until(true: Callable[[], bool], seconds: float = 120) -> bool:
     end = time.monotonic() + seconds
     while not true() and time.monotonic() < end:
         time.sleep(0.05)
@@ -265,15 +264,28 @@ def test_a_large_result_that_is_lost_with_its_machine_is_made_again(machines: An
     assert all(record.config["text"] == "x" * 500_000 for _, record in found)
 
 
-def test_a_trial_that_ends_its_process_is_tried_again_and_then_recorded(
+def test_a_trial_that_ends_its_process_is_tried_again_and_then_the_run_stops(
     engine: RayEngine, local: dict[Job, Record], tmp_path: Path
 ) -> None:
     [deadly] = spies("die", 1, tmp_path / "tries")
-    found = dict(engine.run([SHORT[0], deadly, *SHORT[1:]]))
-    assert {job: same(found[job]) for job in SHORT} == {job: local[job] for job in SHORT}
-    assert found[deadly].status == "failed"
-    assert re.match(r"the process that ran it disappeared, 3 times .*\n.*\w", found[deadly].error)
-    assert (tmp_path / "tries").read_text().splitlines() == ["died"] * TRIES
+    with pytest.raises(EngineError, match=r"1 trial disappeared .*3 times in a row: spy, die"):
+        list(engine.run([deadly]))
+    found = collected(engine, [SHORT[0], deadly, *SHORT[1:]])
+    assert {job: same(record) for job, record in found.items()} == {
+        job: local[job] for job in SHORT
+    }
+    assert (tmp_path / "tries").read_text().splitlines() == ["died"] * 2 * TRIES
+
+
+def collected(engine: RayEngine, jobs: list[Job]) -> dict[Job, Record]:
+    """What an engine comes to before it gives up."""
+    found: dict[Job, Record] = {}
+    try:
+        for job, record in engine.run(jobs):
+            found[job] = record
+    except EngineError:
+        return found
+    pytest.fail("it did not give up")
 
 
 def test_a_trial_that_fails_is_recorded_with_its_traceback(engine: RayEngine) -> None:
@@ -288,15 +300,14 @@ def test_a_trial_that_fails_is_recorded_with_its_traceback(engine: RayEngine) ->
     assert same(record) == same(here)
 
 
-def test_a_trial_whose_code_is_missing_on_the_machine_is_recorded_as_failed(
+def test_a_trial_whose_code_is_missing_on_the_machine_has_no_result(
     engine: RayEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = type(sys)("only_here")
     module.Here = type("Here", (Trial,), {"__module__": "only_here"})
     monkeypatch.setitem(sys.modules, "only_here", module)
-    [(_, record)] = engine.run([Job(module.Here("ray", "here", "only"), 0)])
-    assert record.status == "failed"
-    assert "only_here" in record.error
+    with pytest.raises(EngineError, match="only_here"):
+        next(engine.run([Job(module.Here("ray", "here", "only"), 0)]))
 
 
 @pytest.fixture
@@ -331,6 +342,79 @@ def test_a_cluster_that_crashed_is_not_waited_for(
         RayEngine("auto")
     assert time.monotonic() - begun < 5
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_cluster_that_does_not_answer_is_waited_for_so_long_and_no_longer(
+    alone: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("cranium.experiments.cluster.JOINING", 4.0)
+    with socket.create_server(("", 0)) as silent:  # it is listened, and nothing is said
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        begun = time.monotonic()
+        with pytest.raises(InvalidArgumentError, match="join it within 4 seconds") as said:
+            RayEngine(address)
+        assert time.monotonic() - begun < 4 + 5
+    assert address in said.value.message
+    assert "ray status" in said.value.fix
+    assert capfd.readouterr() == ("", "")
+
+
+def raylets() -> set[str]:
+    """Those that this process started: of the pretended machines, and of clusters of its own."""
+    return set(processes("-P", str(os.getpid()), "-f", "raylet/raylet"))
+
+
+def kill_raylet(others: set[str]) -> None:
+    """Kill the one that is not among the others."""
+    [found] = raylets() - others
+    os.kill(int(found), signal.SIGKILL)
+
+
+def test_when_the_raylet_of_this_machine_dies_the_cluster_is_started_again(
+    place: Path, local: dict[Job, Record], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    joined: list[str] = []
+    others = raylets()
+
+    class Killed(Watcher):
+        def finished(self, job: Job, record: Record) -> None:
+            if not joined:
+                joined.append("first")
+                kill_raylet(others)
+
+    with RayEngine(workers=1) as engine:
+        again = engine._join
+        monkeypatch.setattr(engine, "_join", lambda: joined.append("again") or again())
+        outcome = run(Given(given=tuple(SHORT)), tmp_path, engine, watcher=Killed())
+    assert joined == ["first", "again"]
+    assert (outcome.ran, outcome.failed) == (len(SHORT), [])
+    store = Store(tmp_path)
+    assert {job: same(store.find(job)) for job in SHORT} == {job: local[job] for job in SHORT}
+
+
+def test_a_cluster_that_is_not_ours_and_dies_stops_the_run_and_saves_no_failure(
+    place: Path, tmp_path: Path
+) -> None:
+    import ray
+
+    killed: list[Job] = []
+    others = raylets()
+
+    class Killed(Watcher):
+        def finished(self, job: Job, record: Record) -> None:
+            if not killed:
+                killed.append(job)
+                kill_raylet(others)
+
+    ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        with RayEngine() as engine, pytest.raises(EngineError, match="the Ray cluster is gone"):
+            run(Given(given=tuple(SHORT)), tmp_path, engine, watcher=Killed())
+    finally:
+        ray.shutdown()
+    records = list(Store(tmp_path))
+    assert 1 <= len(records) < len(SHORT)
+    assert all(record.done for record in records)
 
 
 def test_without_an_address_a_cluster_is_started_and_stopped(
@@ -419,6 +503,7 @@ def test_when_it_is_interrupted_what_was_done_is_kept_and_the_rest_is_cancelled(
     kept = {job: same(record) for job in config.given if (record := store.find(job))}
     assert len(kept) == 3
     assert kept.items() <= local.items()
+    (tmp_path / "experiment.json").unlink()  # it is of endless ones, too
     rest = run(Given(given=tuple(SHORT[:5])), tmp_path, engine)  # and it goes on from there
     assert rest.ran == 5 - 3
 

@@ -71,8 +71,9 @@ def test_a_record_comes_back_as_it_was(store, job):
 
 
 def test_odd_numbers_and_letters_come_back(store, job):
-    result = {"a": [0.1, 1e-300, 10**30, None, True, -0.0, float("inf")], "λ\n": {"\ud800": "☃"}}
-    record = replace(carry_out(job), result=result, error="Ärger")
+    odd = {"a": [0.1, 1e-300, 10**30, None, True, -0.0, float("inf")], "λ\n": {"\ud800": "☃"}}
+    done = carry_out(job)
+    record = replace(done, result={**done.result, **odd}, error="Ärger")
     store.save(job, record)
     assert Store(store.folder).find(job) == record
 
@@ -273,6 +274,11 @@ def test_keys_do_not_change_from_version_to_version():
     assert training().key == "42282367e05a0ed2"
     assert ComplexityTrial("complexity", "RM", "2 N", "anbcdn", 2).key == "e9286f90aa1f5b0f"
     assert Job(training(), 12).name == "42282367e05a0ed2-12"
+
+
+def test_records_of_drawn_tasks_from_before_they_paid_the_same_are_not_used():
+    assert training().data["revision"] == 2
+    assert training(task="toro-coffee+toro-mail").data["revision"] == 3
 
 
 def test_keys_do_not_depend_on_the_order_of_settings_or_the_kind_of_list():

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from experiments.test_records import Here
 
+from cranium.errors import EngineError, InvalidArgumentError
 from cranium.experiments import (
     ComplexityConfig,
     DamagedRecordWarning,
@@ -92,10 +93,60 @@ def test_only_what_is_missing_is_run(tmp_path):
     assert all(after[name] == before[name] for name in before if name != gone.name)
 
 
-def test_two_experiments_in_one_folder_do_not_disturb_each_other(tmp_path):
+@pytest.mark.parametrize(
+    "other",
+    [
+        RewardMachinesConfig(trials=1, methods=("QL",), budget=2000),  # another experiment
+        CONFIG.quick(),
+        replace(CONFIG, trials=3),  # fewer trials
+        replace(CONFIG, trials=5).quick(),
+    ],
+    ids=["another", "quick", "fewer", "more, but quick"],
+)
+def test_a_folder_is_not_taken_from_the_run_that_it_belongs_to(tmp_path, other):
+    config = replace(CONFIG, most=11)
+    first = run(config, tmp_path, Here())
+    told = (tmp_path / "experiment.json").read_bytes()
+    before = contents(tmp_path)
+    engine = Here()
+    with pytest.raises(InvalidArgumentError, match="with other settings") as caught:
+        run(other, tmp_path, engine)
+    assert str(tmp_path) in caught.value.message
+    assert "another folder" in caught.value.fix
+    assert engine.ran == []
+    assert (tmp_path / "experiment.json").read_bytes() == told
+    assert contents(tmp_path) == before
+    assert run(config, tmp_path, Here()).ran == 0
+    assert len(first.jobs) == len(before)
+
+
+def test_a_folder_may_grow_by_trials_and_methods(tmp_path):
+    config = RewardMachinesConfig(trials=1, methods=("QL",), cases=("coffee and mail",), budget=500)
+    assert run(config, tmp_path, Here()).ran == 1
+    assert run(replace(config, trials=2), tmp_path, Here()).ran == 1
+    assert run(replace(config, trials=2, methods=("QL", "CRM")), tmp_path, Here()).ran == 2
+    with pytest.raises(InvalidArgumentError, match="methods"):
+        run(replace(config, trials=2), tmp_path, Here())
+
+
+def test_a_folder_without_results_may_be_used_otherwise(tmp_path):
+    with pytest.raises(RuntimeError):
+        run(CONFIG, tmp_path, Broken())
+    assert records_in(tmp_path) == []
+    assert run(replace(CONFIG, trials=1), tmp_path, Here()).ran == 4
+
+
+def test_settings_that_nobody_can_read_any_more_are_written_anew(tmp_path):
     run(CONFIG, tmp_path, Here())
-    run(RewardMachinesConfig(trials=1, methods=("QL",), budget=2000), tmp_path, Here())
+    (tmp_path / "experiment.json").write_bytes(b'{"experiment": "comp')
     assert run(CONFIG, tmp_path, Here()).ran == 0
+    assert read_study(tmp_path).config == CONFIG
+
+
+class Broken(Here):
+    def run(self, jobs):
+        raise RuntimeError
+        yield
 
 
 def test_what_is_run_later_depends_on_what_was_found(tmp_path):
@@ -485,10 +536,11 @@ def test_a_damaged_record_is_repaired_by_workers_too(tmp_path):
     check_whole(tmp_path)
 
 
-def test_a_trial_that_kills_its_process_is_the_only_one_that_fails(tmp_path):
+def test_a_trial_that_kills_its_process_has_no_result_and_all_others_have(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import os, sys\n"
+        "from cranium.errors import EngineError\n"
         "from cranium.experiments import LocalEngine\n"
         "from cranium.experiments import engines\n"
         "from cranium.experiments.trial import ComplexityTrial, Job\n"
@@ -500,12 +552,37 @@ def test_a_trial_that_kills_its_process_is_the_only_one_that_fails(tmp_path):
         "engines.carry_out = carry_out\n"
         "if __name__ == '__main__':\n"
         "    trials = [ComplexityTrial('complexity', 'RM', str(n), 'anbcdn', n) for n in range(1, 9)]\n"
-        "    found = LocalEngine(2).run([Job(trial, 0) for trial in trials])\n"
-        "    print(sorted((job.trial.limit, record.status) for job, record in found))\n"
+        "    found = []\n"
+        "    try:\n"
+        "        for job, record in LocalEngine(2).run([Job(trial, 0) for trial in trials]):\n"
+        "            found.append((job.trial.limit, record.status))\n"
+        "    except EngineError as problem:\n"
+        "        print(sorted(found))\n"
+        "        print(problem.message)\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
-    expected = [(n, "failed" if n == 3 else "done") for n in range(1, 9)]
-    assert done.stdout.strip() == str(expected), done.stderr
+    expected = [(n, "done") for n in range(1, 9) if n != 3]
+    shown, reason = done.stdout.splitlines()
+    assert shown == str(expected), done.stderr
+    assert reason == (
+        "1 trial disappeared with the process that ran it, 3 times in a row: RM, 3, seed 0"
+    )
+
+
+def test_what_was_lost_is_no_result_and_is_run_by_the_next_run(tmp_path):
+    class Losing(Here):
+        def run(self, jobs):
+            found = list(super().run(jobs))
+            yield from found[1:]
+            raise engines.given_up({found[0][0]: "out of\nmemory"})
+
+    with pytest.raises(EngineError, match=r"seed 0 \(out of memory\)") as caught:
+        run(CONFIG, tmp_path, Losing())
+    assert "the same command tries again" in caught.value.fix
+    assert len(records_in(tmp_path)) == 15
+    check_whole(tmp_path)
+    again = run(CONFIG, tmp_path, Here())
+    assert (again.ran, again.failed) == (1, [])
 
 
 def test_a_script_that_starts_itself_again_is_told_what_to_do(tmp_path):

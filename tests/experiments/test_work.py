@@ -12,15 +12,18 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
+import cranium
 from cranium.aamdp.catalogue import make_world
 from cranium.aamdp.planning import solve
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata import library
 from cranium.errors import ConversionError, InvalidArgumentError, UnknownNameError, WorldError
-from cranium.experiments.lot import TELLING, TaskLot, lot_of, union
+from cranium.experiments.lot import TaskLot, drawn_tasks, task_of, union
 from cranium.experiments.reward_machines import BASELINES, CASES, REACHED, RewardMachinesConfig
 from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
 from cranium.experiments.work import make_env, optimal_rates, perform
+from cranium.learners import train
+from cranium.learners.training import generators
 from cranium.worlds import OfficeWorld, TabularWorld
 
 NAMES = CASES["all four"].split("+")
@@ -72,12 +75,17 @@ def test_without_a_task_nothing_happens(word):
     assert follow(together, word) == ([0.0] * len(word), False)
 
 
-def test_what_was_paid_tells_which_task_it_was():
-    paid = np.array([1 + number * TELLING for number in range(4)])
-    assert lot_of(paid).tolist() == [0, 1, 2, 3]
-    assert lot_of(np.array([0.0, 0.0])).tolist() == [0, 0]
-    rewards = sorted({t.reward for t in together.transitions if t.reward})
-    assert lot_of(np.array(rewards)).tolist() == [0, 1, 2, 3]
+@given(st.integers(0, 3), words)
+def test_the_union_pays_exactly_what_the_machine_pays(number, word):
+    alone, _ = follow(MACHINES[number], word)
+    rewards, _ = follow(together, [frozenset({f"task{number + 1}"}), *word])
+    assert rewards == [0.0, *alone]
+
+
+def test_a_state_of_the_union_tells_its_task():
+    for state in together.states:
+        number = task_of(state, NAMES)
+        assert state == "lot" or state.startswith(f"{NAMES[number]}: ")
 
 
 def test_one_machine_stays_as_it_is_and_those_with_counters_are_refused():
@@ -167,7 +175,7 @@ def test_a_lot_needs_a_world_that_shows_numbers():
 # The optimal rates
 
 
-def simulated(env, discount, exploration, episodes, seed):
+def simulated(env, discount, exploration, episodes, seed, names=NAMES):
     """Walk about with the optimal policy: the reward per step of each task, and its error."""
     solved = solve(env, discount=discount)
     model = solved.product
@@ -190,14 +198,15 @@ def simulated(env, discount, exploration, episodes, seed):
             here, steps = int(model.next_pair[outcome]), steps + 1
             if lots and steps == 1:
                 state = model.space.decode(int(model.configuration[here])).state
-                task = NAMES.index(state.split(":")[0])
+                task = names.index(state.split(":")[0])
         rates.setdefault(task or 0, []).append(earned / (steps - lots))
     return rates
 
 
-def check_rates(env, discount, exploration, episodes):
+def check_rates(env, discount, exploration, episodes, names=NAMES):
     best = optimal_rates(env, discount, exploration)
-    for task, rates in simulated(env, discount, exploration, episodes, 0).items():
+    assert len(best) == (len(names) if isinstance(env.env, TaskLot) else 1)
+    for task, rates in simulated(env, discount, exploration, episodes, 0, names).items():
         error = np.std(rates) / np.sqrt(len(rates))
         assert error < 0.02 * best[task]  # so that a mistake of a tenth cannot pass
         assert abs(np.mean(rates) - best[task]) < 4 * error
@@ -220,6 +229,69 @@ def test_the_rates_of_a_lot_are_those_of_its_tasks():
     for name, rate in zip(NAMES, lot, strict=True):
         (alone,) = optimal_rates(make_env("ToroOffice", name, None, ()), 0.9, 0.1)
         assert rate == pytest.approx(alone, rel=1e-3)
+
+
+PAYING = """
+propositions: [{first}, {last}]
+initial: begin
+terminal: [done]
+accepting: [done]
+transitions:
+  - {{from: begin, when: {first}, to: half, reward: {half}}}
+  - {{from: half, when: {last}, to: done, reward: {whole}}}
+"""
+
+
+def test_rates_are_right_whatever_the_machines_pay_and_when():
+    # One pays 3 in all, in two parts; the other charges for its first half.
+    names = ["generous", "stern"]
+    machines = [
+        cranium.loads(PAYING.format(first="coffee", last="office", half=1, whole=2)),
+        cranium.loads(PAYING.format(first="mail", last="office", half=-0.25, whole=0.75)),
+    ]
+    world = TaskLot(make_world("ToroOffice"), names)
+    env = AutomatonAugmentedMDP(world, union(machines, names), horizon=60)
+    check_rates(env, 0.9, 0.1, 6000, names)
+
+
+class Noting(TaskLot):
+    """Notes which task every episode had, and what was earned and how long it took."""
+
+    def __init__(self, *told):
+        super().__init__(*told)
+        self.begun = []
+
+    def reset(self, **how):
+        found = super().reset(**how)
+        self.begun.append(self.state[1])
+        return found
+
+
+@pytest.mark.parametrize("learner", ["ql", "crm", "hrm", "planner"])
+@pytest.mark.parametrize("seed", [0, 5])
+def test_which_task_an_episode_had_is_known_without_rewards_that_tell_it(learner, seed):
+    # Stepped in Python, the world itself says what it drew; the compiled loop draws the same.
+    noting = Noting(make_world("ToroOffice"), NAMES)
+    env = AutomatonAugmentedMDP(noting, union(MACHINES, NAMES), horizon=four().horizon)
+    told = {"steps": 3_000, "seed": seed, "evaluate_every": 3_000, "log": True}
+    evaluated = AutomatonAugmentedMDP(
+        TaskLot(make_world("ToroOffice"), NAMES), union(MACHINES, NAMES), horizon=50
+    )
+    live = train(env, learner, path="python", evaluation_env=evaluated, **told)
+    log = train(four(), learner, path="compiled", **told).log
+    assert len(log) > 10
+    tasks = drawn_tasks(four().env, generators(seed)[1], log[:, 0]).tolist()
+    assert log.tolist() == live.log.tolist()
+    assert tasks == noting.begun[: len(log)]
+    assert len(set(tasks)) > 1
+
+
+def test_tasks_are_the_same_however_many_random_numbers_are_held_at_once(monkeypatch):
+    ended = np.cumsum(np.random.default_rng(0).integers(1, 30, size=200)).astype(float)
+    whole = drawn_tasks(four().env, 7, ended)
+    monkeypatch.setattr("cranium.experiments.lot.CHUNK", 17)
+    assert drawn_tasks(four().env, 7, ended).tolist() == whole.tolist()
+    assert drawn_tasks(four().env, 7, np.zeros(0)).tolist() == []
 
 
 def test_without_exploration_the_rate_is_one_over_the_shortest_way():
@@ -255,8 +327,6 @@ def test_the_share_of_the_optimum_is_near_one_once_the_policy_is_learned():
 
 
 def test_shares_are_those_of_the_log_one_by_one():
-    from cranium.learners import train
-
     trial = published("CRM", "all four", steps=20_000, window=30)
     env = make_env(trial.world, trial.task, None, ())
     log = train(
@@ -265,14 +335,14 @@ def test_shares_are_those_of_the_log_one_by_one():
     ).log  # fmt: skip
     best = optimal_rates(env, 0.9, 0.1)
     before, samples, shares, expected = 0, 0, [], {}
-    for ended, earned, _ in log:
+    drawn = drawn_tasks(env.env, generators(2)[1], log[:, 0])
+    for (ended, earned, _), task in zip(log, drawn, strict=True):
         length = ended - before - 1  # without the step that draws the lot
         before = ended
         for place in range(1000, 20_000, 1000):
             if samples <= place < samples + length:
                 expected[place] = sum(shares[-30:]) / max(len(shares[-30:]), 1)
         samples += length
-        task = round((earned - 1) / TELLING) if earned > 0 else 0
         shares.append(earned / length / best[task])
     for place, share in perform(trial, 2)["rates"]:
         if place in expected:

@@ -55,17 +55,14 @@ addEventListener("load", () => {
 
 
 def chromium() -> str:
-    """The browser; it is installed if it can be, and else the test says so."""
+    """The browser. Without one a test is skipped, but where CI is set, it fails."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if shutil.which(name):
             return name
-    if shutil.which("apt-get") and os.geteuid() == 0:
-        subprocess.run(["apt-get", "update"], capture_output=True, check=False)
-        install = ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]
-        subprocess.run(install, capture_output=True, check=False)
-        if shutil.which("chromium"):
-            return "chromium"
-    pytest.skip("NOT TESTED: no Chromium here, and none could be installed (apt install chromium)")
+    missing = "NOT TESTED: no Chromium here (sudo apt-get install chromium)"
+    if os.environ.get("CI"):
+        pytest.fail(missing)
+    pytest.skip(missing)
 
 
 def look(browser: str, page: Path, width: int, script: str = LOOK) -> dict:

@@ -28,7 +28,7 @@ from cranium.experiments.reading import (
     summary_data,
 )
 from cranium.experiments.totals import ONE, SUM, totals
-from cranium.figures import letter
+from cranium.figures import complexity, letter, office, reward_machines, style
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study
 
@@ -174,3 +174,102 @@ def test_a_folder_may_be_renamed_and_keeps_its_name_in_tables(tmp_path):
     run(LetterConfig(1, times=(1,), methods=("planner",)), old, Here())
     assert json.loads((old / "experiment.json").read_text())["experiment"] == "letter"
     assert rows([read_study(old)])[0]["experiment"] == "letter-old"
+
+
+def test_captions_say_what_the_records_say(tmp_path):
+    """A number about a result in a caption is in no source file: it comes from this run."""
+    run(RewardMachinesConfig(2, methods=("QL", "CRM"), budget=9_000), tmp_path / "a", Here())
+    study = read_study(tmp_path / "a")
+    told = reward_machines.caption(study)
+    assert "HRM" not in told
+    for case in study.config.cases:
+        for method in study.config.methods:
+            median = study.group(method, case).summary.median
+            shown = "not within 9,000" if median is None else f"{median:,.0f}"
+            assert f"{method} {shown} (published: " in told
+    assert "take 29, 15, 29 and 30 steps" in told
+
+    run(RewardMachinesConfig(2, methods=("HRM",), cases=("all four",), budget=9_000),
+        tmp_path / "b", Here())  # fmt: skip
+    study = read_study(tmp_path / "b")
+    last = [r.result["rates"][-1][1] for r in study.group("HRM", "all four").records]
+    assert f"HRM ends at {np.median(last):.2f} of the optimum with all four (published: 0.93)" in (
+        reward_machines.caption(study)
+    )
+
+
+def test_the_caption_of_the_letters_states_the_sums_and_what_they_compare(tmp_path):
+    config = LetterConfig(2, times=(1, 2), methods=("CQL", "CRM", "planner"), tuning_trials=1)
+    run(config, tmp_path, Here())
+    study = read_study(tmp_path)
+    told = letter.caption(study)
+    for group in totals(study):
+        if group.method != "CRM" and group.case == SUM:
+            continue  # only shown where there is nothing else
+        assert f"{group.method} {number(group.summary.iqm)}" in told.split("*Right:*")[1]
+    assert "added up over 2 machines" in told
+    assert "it was not run" in told
+    assert "not solved" not in told
+    alone = replace(config, methods=("planner",))
+    run(alone, tmp_path / "alone", Here())
+    told = letter.caption(read_study(tmp_path / "alone"))
+    assert "machines" not in told.split("*Right:*")[1]
+    assert "twelve" not in told
+
+
+def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
+    config = LetterConfig(2, protocol="paper", times=(1,), methods=("CQL", "CRM+RS"))
+    run(config, tmp_path, Here())
+    study = read_study(tmp_path)
+    records = [record for group in study.groups for record in group.records]
+    failed = sum(last_success(record) < 1 - 1e-9 for record in records)
+    told = letter.caption(study)
+    assert f"the greedy policies of {failed} of these runs failed" in told
+    share = np.mean([r.result["elsewhere"]["A once"] > 1 - 1e-9
+                     for r in study.group("CQL", "N = 1").records])  # fmt: skip
+    assert f"solve which N: {share:.0%} that one." in told
+
+
+def test_the_caption_of_the_office_says_where_curves_end(tmp_path):
+    config = OfficeConfig(1, mail=1, methods=("QL", "planner"), tuning_trials=1, budget=12_000)
+    run(config, tmp_path / "long", Here())
+    assert "after 12,000 samples, that of planner after 10,000" in office.caption(
+        read_study(tmp_path / "long")
+    )
+    run(replace(config, budget=500), tmp_path / "short", Here())
+    told = office.caption(read_study(tmp_path / "short"))
+    assert "10,000" not in told
+    assert "QL not solved (0 of 1 seeds)" in told
+
+
+def test_the_caption_of_the_sizes_has_the_sizes(tmp_path):
+    run(ComplexityConfig(1, most=4), tmp_path, Here())
+    study = read_study(tmp_path)
+    two, four = (study.group("RM", f"{n} items of mail").values[0] for n in (2, 4))
+    assert f"{four:.0f} unrolled up to 4, {four / two:.1f} times as many as up to 2" in (
+        complexity.caption(study)
+    )
+
+
+def test_a_quick_run_is_labelled_as_one(tmp_path):
+    config = LetterConfig(1, times=(1,), methods=("planner",)).quick()
+    run(config, tmp_path, Here())
+    study = read_study(tmp_path)
+    (path,) = draw_study(study)
+    assert "A quick run" in path.with_suffix(".md").read_text()
+    write_report([study], tmp_path / "report.html")
+    assert "quick run</h2>" in (tmp_path / "report.html").read_text()
+
+
+def test_methods_of_others_have_looks_of_their_own_that_stay():
+    names = [f"method {n}" for n in range(20)] + ["CQL", "QL", "planner"]
+    found = style.looks(names)
+    assert len(set(found.values())) == len(names)
+    assert found == style.looks(reversed(names))
+    with style.new_figure(1, 1, names):
+        shown = {(style.colour(name), style.marker(name)) for name in names}
+        assert len(shown) == len(names)
+        assert style.colour("CQL") == style.COLOURS[0]
+    few = ["mine", "ours", "yours", "CQL"]  # the first two are of one length
+    with style.new_figure(1, 1, few):
+        assert len({style.colour(name) for name in few}) == 4

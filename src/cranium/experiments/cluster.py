@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
+import signal
 import socket
+import subprocess
+import sys
 import time
+from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
-from cranium.errors import InvalidArgumentError, MissingExtraError, check_count, shorten
+from cranium.errors import (
+    CraniumError,
+    EngineError,
+    InvalidArgumentError,
+    MissingExtraError,
+    check_count,
+    shorten,
+)
 from cranium.experiments.engines import (
     PATIENCE,
     THREADS,
@@ -17,13 +29,29 @@ from cranium.experiments.engines import (
     Closed,
     Results,
     carry_out,
-    failed,
-    lost,
+    given_up,
 )
 from cranium.experiments.records import Record
 from cranium.experiments.trial import Job
 
 __all__ = ["RayEngine"]
+
+JOINING = 60.0
+"""How many seconds a cluster has to let us join it."""
+STARVING = 60.0
+"""How many seconds a cluster may have no core left, until machines come back."""
+POLL = 5.0
+QUIETLY = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
+PROBE = (
+    "import sys, ray;"
+    "ray.init(sys.argv[1], include_dashboard=False, log_to_driver=False, logging_level='ERROR');"
+    "ray.shutdown()"
+)
+"""Joins a cluster and leaves it: in a process of its own, because Ray may wait for ever."""
+
+
+class _GoneError(Exception):
+    """The part of the cluster that this process is connected to is gone."""
 
 
 class RayEngine(Closed):
@@ -41,21 +69,26 @@ class RayEngine(Closed):
         try:
             import ray
         except ImportError:
-            raise MissingExtraError(
-                "the engine ray needs Ray, which is not installed",
-                fix="pip install 'cranium[ray]', or use the engine local",
+            raise MissingExtraError.of(
+                "the engine ray needs Ray, which is not installed", "ray", "use the engine local"
             ) from None
         self.ray: Any = ray
+        self.address = "local" if address is None else address
         self.limit = None if workers is None else check_count("workers", workers)
         self.owned = not ray.is_initialized()
-        if not self.owned:
-            self._stay(address)
-        elif address is None or address == "local":
-            self._connect("local", num_cpus=self.limit)
-            self.limit = None  # it has no more cores than that
+        self.starts_own = self.owned and self.address == "local"
+        if self.owned:
+            self._join()
         else:
-            self._find(address)
-            self._connect(address)
+            self._stay(address)
+
+    def _join(self) -> None:
+        if self.starts_own:  # it has no more cores than that
+            self._connect("local", num_cpus=self.limit)
+        else:
+            self._find(self.address)
+            self._probe(self.address)
+            self._connect(self.address)
 
     def _stay(self, address: str | None) -> None:
         """Refuse to use another cluster than the one that was asked for."""
@@ -67,7 +100,7 @@ class RayEngine(Closed):
             )
 
     def _find(self, address: str) -> str | None:
-        """Where a cluster is, after making sure that it answers: Ray itself waits for minutes."""
+        """Where a cluster is, after making sure that somebody listens there."""
         # Which one "auto" means, Ray tells nobody in public.
         services: Any = importlib.import_module("ray._private.services")
         try:
@@ -83,15 +116,32 @@ class RayEngine(Closed):
             ) from None
         return place
 
+    def _probe(self, address: str) -> None:
+        """Refuse a cluster that lets us wait: Ray itself would wait for many minutes."""
+        probe = subprocess.Popen(  # noqa: S603 - our own Python, with an address
+            [sys.executable, "-c", PROBE, address],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            probe.wait(JOINING)  # if it fails, so will we, and say why
+        except subprocess.TimeoutExpired:
+            raise InvalidArgumentError(
+                f"the Ray cluster at {shorten(address)} did not let us join it within "
+                f"{JOINING:.0f} seconds",
+                fix="see whether it is alive (ray status), or leave the address out to start one "
+                "for this run",
+            ) from None
+        finally:
+            if probe.poll() is None:
+                os.killpg(probe.pid, signal.SIGKILL)
+                probe.wait()
+
     def _connect(self, address: str, **options: Any) -> None:
         try:
-            self.ray.init(
-                address,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **options,
-            )
+            self.ray.init(address, **QUIETLY, **options)
         except (OSError, RuntimeError, ValueError, self.ray.exceptions.RayError) as problem:
             self.ray.shutdown()
             raise InvalidArgumentError(
@@ -103,7 +153,7 @@ class RayEngine(Closed):
     @property
     def workers(self) -> int:
         """As many as the cluster has cores now: machines may come and go."""
-        cores = self._cores
+        cores = max(1, self._cores)
         return cores if self.limit is None else min(cores, self.limit)
 
     @property
@@ -111,29 +161,84 @@ class RayEngine(Closed):
         if not self.ray.is_initialized():  # Ray would start a cluster that nobody stops
             raise InvalidArgumentError("the engine is closed", fix="make another one")
         found: dict[str, float] = self.ray.cluster_resources()
-        return max(1, int(found.get("CPU", 1)))
+        return int(found.get("CPU", 0))
 
     def run(self, jobs: Sequence[Job]) -> Results:
-        """Run jobs; what was lost with a machine is run again elsewhere."""
-        waiting, running = iter(dict.fromkeys(jobs)), dict[Any, tuple[Job, int]]()
+        """Run jobs; what was lost with a process or a machine is run again elsewhere.
+
+        If the part of the cluster that this process is connected to is gone, it is joined again,
+        or started again if it was started here, up to ``TRIES`` times.
+        """
+        waiting, tries = deque(dict.fromkeys(jobs)), Counter[Job]()
+        lost: dict[Job, str] = {}
+        joined = 0
+        while waiting:
+            try:
+                yield from self._run(waiting, tries, lost)
+            except _GoneError as problem:
+                joined += 1
+                self._join_again(str(problem), joined)
+        if lost:
+            raise given_up(lost)
+
+    def _run(self, waiting: deque[Job], tries: Counter[Job], lost: dict[Job, str]) -> Results:
+        """Run what waits, as long as the cluster is there; what was running then waits again."""
+        running: dict[Any, Job] = {}
         submit = self._task()
         try:
             while True:
                 # Some wait at the machines, so that these need not wait for us.
-                room = 2 * self._cores if self.limit is None else self.limit
-                while len(running) < room and (job := next(waiting, None)):
-                    running[submit(job)] = job, 1
+                cores = max(1, self._cores)
+                room = 2 * cores if self.limit is None or self.starts_own else self.limit
+                while len(running) < room and waiting:
+                    job = waiting.popleft()
+                    running[submit(job)] = job
+                    tries[job] += 1
                 if not running:
                     return
-                for reference in self.ray.wait(list(running))[0]:
-                    job, tries = running.pop(reference)
-                    record = self._collect(job, tries, reference)
-                    if record is None:
-                        running[submit(job)] = job, tries + 1
+                for reference in self._wait(list(running)):
+                    found = self._collect(running[reference], reference)
+                    job = running.pop(reference)
+                    if isinstance(found, Record):
+                        yield job, found
+                    elif tries[job] >= TRIES:
+                        lost[job] = found
                     else:
-                        yield job, record
+                        waiting.append(job)
+        except (_GoneError, self.ray.exceptions.RayError) as problem:
+            waiting.extendleft(running.values())
+            tries.subtract(running.values())  # it is not the jobs' fault
+            running.clear()
+            raise _GoneError(str(problem)) from None
         finally:
             self._cancel(list(running))
+
+    def _wait(self, running: list[Any]) -> list[Any]:
+        """The jobs that came to an end; it does not wait for ever where nobody can run them."""
+        end = time.monotonic() + STARVING
+        while True:
+            ready: list[Any] = self.ray.wait(running, timeout=POLL)[0]
+            if ready:
+                return ready
+            if self._cores > 0:
+                end = time.monotonic() + STARVING
+            elif time.monotonic() > end:
+                raise EngineError(
+                    f"the Ray cluster has had no core for {STARVING:.0f} seconds",
+                    fix="add machines to it; then the same command goes on",
+                )
+
+    def _join_again(self, reason: str, count: int) -> None:
+        """Go on with a new connection, if it is ours to make one."""
+        told = f"the Ray cluster is gone: {' '.join(reason.split())}"
+        fix = "what is done is kept; the same command goes on, once there is a cluster"
+        if not self.owned or count > TRIES:
+            raise EngineError(told, fix=fix)
+        self.ray.shutdown()
+        try:
+            self._join()
+        except CraniumError as problem:
+            raise EngineError(f"{told}; then {problem.message}", fix=fix) from None
 
     def _cancel(self, running: list[Any]) -> None:
         """Stop what is running, and say so until it was heard.
@@ -152,15 +257,16 @@ class RayEngine(Closed):
         options = {"num_cpus": 1, "max_retries": 0, "runtime_env": environment}
         return self.ray.remote(**options)(carry_out).remote
 
-    def _collect(self, job: Job, tries: int, reference: Any) -> Record | None:
-        """The record of a job that came to an end, or None if it is to be tried again."""
+    def _collect(self, job: Job, reference: Any) -> Record | str:  # noqa: ARG002 - for who notes it
+        """The record of a job, or why it was lost: then it is to be tried again."""
         errors = self.ray.exceptions
         try:
             record: Record = self.ray.get(reference)
-        except errors.RayTaskError as problem:  # not the trial's: it could not even begin
-            return failed(job, str(problem))
-        except errors.RayError as problem:  # its process or machine is gone, or its result is
-            return None if tries < TRIES else lost(job, problem)
+        except errors.LocalRayletDiedError as problem:
+            raise _GoneError(str(problem)) from None
+        except errors.RayError as problem:
+            # Its process or machine is gone, or its result is, or it could not even begin there.
+            return str(problem) or type(problem).__name__
         return record
 
     def close(self) -> None:

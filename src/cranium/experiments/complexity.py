@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from cranium.errors import check_count
-from cranium.experiments.configs import ExperimentConfig, register
+from cranium.experiments.configs import ExperimentConfig, check_limit, register
 from cranium.experiments.records import Store
 from cranium.experiments.trial import ComplexityTrial, Job
 
@@ -15,6 +14,8 @@ __all__ = ["MACHINES", "ComplexityConfig"]
 
 MACHINES = {"office": "items of mail", "anbcdn": "N"}
 """The machines that are unrolled, and what they count."""
+MOST = 200
+"""Up to here machines are unrolled: with two counters they grow with the square of it."""
 
 
 @register
@@ -40,7 +41,7 @@ class ComplexityConfig(ExperimentConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("most", self.most)
+        check_limit("most", self.most, MOST)
 
     @property
     def measure(self) -> str:
@@ -53,7 +54,7 @@ class ComplexityConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Up to ten."""
-        return replace(self, most=min(self.most, 10))
+        return replace(self, most=min(self.most, 10), is_quick=True)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

@@ -6,16 +6,16 @@ import json
 import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from cranium.automata.files import read_text
 from cranium.errors import (
     CraniumError,
     DuplicateNameError,
-    FileAccessError,
     FileFormatError,
     InvalidArgumentError,
     UnknownNameError,
@@ -27,6 +27,18 @@ from cranium.experiments.trial import Job
 
 __all__ = ["ExperimentConfig", "config_data", "config_of", "load_configs", "register"]
 
+MAX_TOML = 16 * 2**10
+"""A key that is all dots takes Python's parser a second at this size; four at twice the size."""
+MOST_BYTES = 200_000
+"""The largest ``experiment.json`` that is read."""
+MOST_TRIALS = 1_000
+MOST_TUNING_TRIALS = 100
+MOST_COUNTED = 20
+"""The greatest N, and the most items of mail: worlds and machines grow with them."""
+MOST_SAMPLES = 1_000_000_000
+VARIANTS = {"paper": "as published", "quick": "quick run"}
+"""What headings say of the variants of an experiment."""
+
 
 @dataclass(frozen=True)
 class ExperimentConfig(ABC):
@@ -34,6 +46,8 @@ class ExperimentConfig(ABC):
 
     Attributes:
         trials: How many seeds: 0, 1, 2, …
+        is_quick: Whether :meth:`quick` made it: its results have a folder of their own, and are
+            labelled as those of a quick run.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -42,14 +56,20 @@ class ExperimentConfig(ABC):
     place: ClassVar[int]
 
     trials: int = 1
+    is_quick: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        check_count("trials", self.trials)
+        check_limit("trials", self.trials, MOST_TRIALS)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """What sets it apart from other runs of the experiment: keys of ``VARIANTS``."""
+        return ("quick",) if self.is_quick else ()
 
     @property
     def folder(self) -> str:
-        """What the folder of its records is called."""
-        return self.name
+        """What the folder of its records is called: variants do not share one."""
+        return "-".join((self.name, *self.variants))
 
     @abstractmethod
     def jobs(self, store: Store) -> list[Job]:
@@ -58,7 +78,7 @@ class ExperimentConfig(ABC):
     @property
     def heading(self) -> str:
         """What it is called where results are shown."""
-        return self.title
+        return ", ".join((self.title, *(VARIANTS[each] for each in self.variants)))
 
     @property
     def measure(self) -> str:
@@ -75,7 +95,7 @@ class ExperimentConfig(ABC):
 
     @abstractmethod
     def quick(self) -> Self:
-        """The same, smaller: to see that it works."""
+        """The same, smaller: to see that it works. It has ``is_quick`` set."""
 
     @abstractmethod
     def cpu_seconds(self) -> float:
@@ -101,6 +121,42 @@ def config_data(config: ExperimentConfig) -> dict[str, Any]:
     return {"experiment": config.name, **asdict(config)}
 
 
+def check_limit(what: str, value: object, most: int) -> int:
+    """Accept a whole number from 1 to a limit: a file of a few bytes may not fill the memory.
+
+    Example:
+        >>> check_limit("trials", 10**8, MOST_TRIALS)
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: trials is at most 1,000 here, not 100000000
+          fix: for more, split the work into several experiments
+    """
+    found = check_count(what, value)
+    if found > most:
+        raise InvalidArgumentError(
+            f"{what} is at most {most:,} here, not {shorten(found)}",
+            fix="for more, split the work into several experiments",
+        )
+    return found
+
+
+def read_limited(path: Path, most: int) -> bytes:
+    """The content of a file, unless it is larger than it can sensibly be.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "large.toml"
+        >>> _ = path.write_bytes(bytes(11))
+        >>> read_limited(path, 10)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.FileFormatError: ...large.toml is larger than 10 bytes
+    """
+    with path.open("rb") as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise FileFormatError(f"{path} is larger than {most:,} bytes")
+    return content
+
+
 def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> ExperimentConfig:
     """The config of an experiment from plain data, which may come from a file.
 
@@ -111,14 +167,16 @@ def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> Experi
         >>> config_of("complexity", {"mots": 10})
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: mots of complexity: unexpected keyword argument
-          fix: known: trials, most
+          fix: known: trials, is_quick, most
     """
-    if name not in _known:
+    if not isinstance(name, str) or name not in _known:
         raise UnknownNameError.of("experiment", name, _known, where)
     kind = _known[name]
     try:
         # As JSON, so that an array may become a tuple, but nothing else what it is not.
         return TypeAdapter(kind).validate_json(json.dumps({**settings}, default=str), strict=True)
+    except RecursionError:
+        raise InvalidArgumentError(f"{where}the settings of {name} are nested too deep") from None
     except ValidationError as problem:
         first = problem.errors()[0]
         refused = first.get("ctx", {}).get("error")
@@ -144,11 +202,10 @@ def load_configs(path: Path) -> list[ExperimentConfig]:
         >>> load_configs(path)[0].times
         (1, 2)
     """
+    text = read_text(path, most=MAX_TOML)
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
-    except (ValueError, RecursionError) as problem:  # not TOML, or not even text
+        told = tomllib.loads(text)
+    except (ValueError, RecursionError) as problem:  # not TOML
         raise FileFormatError(f"{path} is not TOML: {problem}") from None
     for name, table in told.items():
         if not isinstance(table, dict):

@@ -10,8 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from cranium.errors import check_count
-from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.experiments.configs import (
+    MOST_COUNTED,
+    MOST_SAMPLES,
+    ExperimentConfig,
+    check_limit,
+    check_names,
+    register,
+)
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
 from cranium.learners.deep import require_jax
@@ -36,7 +42,7 @@ PUBLISHED, ANYWHERE = "office, as published", "office, any start"
 LETTERS, MAIL = "letters, N drawn", "mail, N drawn"
 CASES = (PUBLISHED, ANYWHERE, LETTERS, MAIL)
 COUNTING = (LETTERS, MAIL)
-"""Those with counters: one network for all N, or one for each."""
+"""Those in which something is counted: CRM has a network for each N, the others one for all."""
 PAPER: dict[str, Any] = {
     "learning_rate": 1e-4,
     "discount": 0.99,
@@ -111,8 +117,9 @@ class NetworksConfig(ExperimentConfig):
         super().__post_init__()
         check_names("method", self.methods, list(METHODS))
         check_names("case", self.cases, CASES)
-        for name in ("times", *BUDGETS):
-            check_count(name, getattr(self, name))
+        check_limit("times", self.times, MOST_COUNTED)
+        for name in BUDGETS:
+            check_limit(name, getattr(self, name), MOST_SAMPLES)
 
     def require(self) -> None:
         """JAX."""
@@ -121,7 +128,7 @@ class NetworksConfig(ExperimentConfig):
     def quick(self) -> Self:
         """One seed, and budgets in which nothing is learned: to see that it works."""
         few = {name: min(getattr(self, name), 500) for name in BUDGETS}
-        return replace(self, trials=1, times=min(self.times, 2), **few)
+        return replace(self, trials=1, times=min(self.times, 2), **few, is_quick=True)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""
@@ -192,11 +199,11 @@ class NetworksConfig(ExperimentConfig):
         fixed: Mapping[str, Any],
         imagined: int,
     ) -> Iterator[TrainingTrial]:
-        """One machine for all N, which the world draws; without counters one for each."""
+        """One machine for all N, which the world draws; CRM is given one for each."""
         learner, own = METHODS[method]
         settings = {**own, "batch": BATCH * (imagined if method == "DQN, same batch" else 1)}
         if learner != "dqn":
-            settings["imagined"] = imagined
+            settings["num_counterfactuals"] = imagined
         trial = TrainingTrial(
             self.name,
             method,

@@ -12,13 +12,13 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, Protocol, Self
 
-from cranium.errors import InvalidArgumentError, check_count
+from cranium.errors import EngineError, InvalidArgumentError, check_count
 from cranium.experiments.records import Record, surroundings
 from cranium.experiments.trial import Job
 from cranium.experiments.work import perform
@@ -31,6 +31,8 @@ TRIES = 3
 """How often a job is tried whose process, or machine, disappeared."""
 PATIENCE = 5.0
 """How many seconds others have to answer."""
+QUIET = "ignore:resource_tracker:UserWarning"
+"""If we are killed, Python's own helper clears away what we held; it need not say so."""
 
 
 class Engine(Protocol):
@@ -41,7 +43,11 @@ class Engine(Protocol):
         """How many jobs run at once."""
 
     def run(self, jobs: Sequence[Job]) -> Results:
-        """Run jobs, in any order; what it yields is done."""
+        """Run jobs, in any order; what it yields is done.
+
+        A job that is lost with its process or machine has no result. It is run again, up to
+        ``TRIES`` times; then, when all others are done, an ``EngineError`` says which were lost.
+        """
 
     def close(self) -> None:
         """Give back what it holds."""
@@ -94,18 +100,17 @@ def carry_out(job: Job) -> Record:
     )
 
 
-def failed(job: Job, told: str) -> Record:
-    """The record of a job that never came to its end."""
-    versions, machine = surroundings()
-    return Record(
-        job.trial.data, job.trial.key, job.seed, "failed", {}, told, 0, 0, versions, machine
+def given_up(lost: Mapping[Job, str]) -> EngineError:
+    """The error that says which jobs were lost, time after time, and why."""
+    names = [f"{job.trial.method}, {job.trial.case}, seed {job.seed}" for job in lost]
+    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
+    reasons = [" ".join(each.split())[:300] for each in lost.values() if each]
+    reason = f" ({reasons[0]})" if reasons else ""
+    return EngineError(
+        f"{len(names):,} trial{'s' * (len(names) > 1)} disappeared with the process that ran it, "
+        f"{TRIES} times in a row: {'; '.join(names[:5])}{more}{reason}",
+        fix="the same command tries again what is missing; if memory is short, with fewer workers",
     )
-
-
-def lost(job: Job, reason: object = "") -> Record:
-    """The record of a job whose process disappeared, time after time."""
-    told = f"the process that ran it disappeared, {TRIES} times in a row (out of memory?)"
-    return failed(job, f"{told}\n{reason}".rstrip())
 
 
 class LocalEngine(Closed):
@@ -129,6 +134,8 @@ class LocalEngine(Closed):
     def run(self, jobs: Sequence[Job]) -> Results:
         """Run jobs; one whose process disappears is tried again."""
         left, tries = dict.fromkeys(jobs), dict.fromkeys(jobs, 0)
+        lost: dict[Job, str] = {}
+        starts = 0
         while left:
             # One of those that were running broke the pool: one at a time, it shows which.
             suspects = [job for job in left if tries[job]]
@@ -136,23 +143,34 @@ class LocalEngine(Closed):
             try:
                 for job, record in self._pool(suspects or list(left), tries, workers):
                     del left[job]
+                    starts = 0
                     yield job, record
+            except _NotStartedError:
+                starts += 1
+                if starts == TRIES:
+                    raise InvalidArgumentError(
+                        "the processes that run trials could not start",
+                        fix='in a script, put what runs them under if __name__ == "__main__":',
+                    ) from None
             except BrokenProcessPool:
                 for job in [job for job in left if tries[job] >= TRIES]:
                     del left[job]
-                    yield job, lost(job)
+                    lost[job] = ""
+        if lost:
+            raise given_up(lost)
 
     def _pool(self, jobs: list[Job], tries: dict[Job, int], workers: int) -> Results:
         context = get_context("spawn")
-        places: Any = context.Queue()
-        for number in range(workers):
-            places.put(self.cores[number % len(self.cores)] if self.cores else None)
-        begin = (places, os.getpid())
         waiting = iter(jobs)
         running: dict[Future[Record], Job] = {}
+        quiet = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), QUIET)))
         # The threads of a worker are counted when its libraries are loaded, so before it starts.
-        with _environment(dict.fromkeys(THREADS, "1")), _broken_pipes():
-            pool = ProcessPoolExecutor(workers, context, _begin, begin)
+        told = {**dict.fromkeys(THREADS, "1"), "PYTHONWARNINGS": quiet}
+        with _environment(told), _broken_pipes():
+            places: Any = context.Queue()
+            for number in range(workers):
+                places.put(self.cores[number % len(self.cores)] if self.cores else None)
+            pool = ProcessPoolExecutor(workers, context, _begin, (places, os.getpid()))
             try:
                 _check(pool)
                 while True:
@@ -160,7 +178,8 @@ class LocalEngine(Closed):
                     most = 1 if workers == 1 else 2 * workers
                     while len(running) < most and (job := next(waiting, None)):
                         tries[job] += 1
-                        running[pool.submit(carry_out, job)] = job
+                        with _deaf():
+                            running[pool.submit(carry_out, job)] = job
                     if not running:
                         return
                     for future in wait(running, return_when=FIRST_COMPLETED)[0]:
@@ -170,15 +189,18 @@ class LocalEngine(Closed):
                 _stop(pool)
 
 
+class _NotStartedError(Exception):
+    """No worker came up."""
+
+
 def _check(pool: ProcessPoolExecutor) -> None:
-    """Without this, a script that starts itself again would look like trials that failed."""
+    """Without this, a script that starts itself again would look like trials that are lost."""
     try:
-        pool.submit(os.getpid).result()
+        with _deaf():
+            future = pool.submit(os.getpid)
+        future.result()
     except BrokenProcessPool:
-        raise InvalidArgumentError(
-            "the processes that run trials could not start",
-            fix='in a script, put what runs them under if __name__ == "__main__":',
-        ) from None
+        raise _NotStartedError from None
 
 
 def _stop(pool: ProcessPoolExecutor) -> None:
@@ -224,6 +246,22 @@ def _broken_pipes() -> Iterator[None]:
     finally:
         if here:
             signal.signal(signal.SIGPIPE, before)
+
+
+@contextlib.contextmanager
+def _deaf() -> Iterator[None]:
+    """Start processes that do not hear Ctrl-C, which is for their parent, not even at their start.
+
+    What comes in the meantime is heard here at the end of the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Figure "letter-res": how many samples it takes to learn A^N B C D^N.
 
 Two protocols. ``fair``: training samples until the greedy policy solves every instance, with the
-Markov observation, equal tuning, one machine for each N where there are no counters, and N drawn
-from all of them where one machine can do them all. ``paper``: the published schedule and stopping
+Markov observation and equal tuning; a reward machine for each N, and N drawn from all of them for
+the machine with counters. ``paper``: the published schedule and stopping
 rule, with the observation of the cell alone.
 """
 
@@ -14,8 +14,16 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from cranium.errors import InvalidArgumentError, check_count
-from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.experiments.configs import (
+    MOST_COUNTED,
+    MOST_SAMPLES,
+    MOST_TUNING_TRIALS,
+    ExperimentConfig,
+    check_limit,
+    check_names,
+    register,
+)
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
 from cranium.experiments.tuning import grid, tune
@@ -79,8 +87,8 @@ class LetterConfig(ExperimentConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("method", self.methods, list(METHODS))
-        check_count("tuning_trials", self.tuning_trials)
-        check_count("budget", self.budget)
+        check_limit("tuning_trials", self.tuning_trials, MOST_TUNING_TRIALS)
+        check_limit("budget", self.budget, MOST_SAMPLES)
         if self.protocol not in ("fair", "paper"):
             raise InvalidArgumentError(f"a protocol is fair or paper, not {self.protocol!r}")
         if not self.compared:
@@ -92,15 +100,17 @@ class LetterConfig(ExperimentConfig):
             raise InvalidArgumentError(f"times are numbers that grow, not {self.times}")
         for value in self.times:
             check_count("N", value)
-            if value > 20:
-                raise InvalidArgumentError(f"N is at most 20 here, not {value}")
+            if value > MOST_COUNTED:
+                raise InvalidArgumentError(
+                    f"N is at most {MOST_COUNTED} here, not {shorten(value)}"
+                )
             if self.protocol == "paper" and value not in EPISODES:
                 raise InvalidArgumentError(f"the paper has schedules for N = 1 to 5, not {value}")
 
     @property
-    def folder(self) -> str:
-        """The protocols do not share one."""
-        return self.name if self.protocol == "fair" else f"{self.name}-paper"
+    def variants(self) -> tuple[str, ...]:
+        """The published protocol is one."""
+        return (*(("paper",) if self.protocol == "paper" else ()), *super().variants)
 
     @property
     def whole(self) -> bool:
@@ -115,11 +125,6 @@ class LetterConfig(ExperimentConfig):
         return tuple(method for method in known if method in self.methods)
 
     @property
-    def heading(self) -> str:
-        """What it is called where results are shown."""
-        return self.title if self.protocol == "fair" else f"{self.title}, as published"
-
-    @property
     def measure(self) -> str:
         """What is summarised."""
         return super().measure if self.protocol == "fair" else f"samples until {STREAK} in a row"
@@ -130,7 +135,8 @@ class LetterConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds, two values of N."""
-        return replace(self, trials=min(self.trials, 3), times=self.times[:2], tuning_trials=1)
+        few, times = min(self.trials, 3), self.times[:2]
+        return replace(self, trials=few, times=times, tuning_trials=1, is_quick=True)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

@@ -11,21 +11,25 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import seeding
 from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.reward import Reward
 from cranium.automata.transition import Transition
 from cranium.errors import ConversionError, UnknownNameError, WorldError
 from cranium.worlds.finite import Events, FiniteWorld, Observation, Outcome, check_options
 
-__all__ = ["TaskLot", "lot_of", "union"]
+__all__ = ["TaskLot", "drawn_tasks", "task_of", "union"]
 
 Floats = NDArray[np.float64]
 
+Ints = NDArray[np.int64]
+
 OLD = -1
-TELLING = 1e-9
-"""How much more each task pays than the one before, so that a log of returns tells which it was."""
+DRAWN = "lot"
+"""The state of the union in which no task is known yet."""
+CHUNK = 1 << 20
+"""How many random numbers are held at once."""
 
 
 def _event(index: int) -> str:
@@ -97,18 +101,43 @@ class TaskLot(FiniteWorld):
         return np.append(self.world.observe(inner), lot + 1)
 
 
-def lot_of(earned: Floats) -> NDArray[np.int64]:
-    """Which task it was, by what it paid; any for those that paid nothing.
+def drawn_tasks(lot: TaskLot, seed: int, ended: Floats) -> Ints:
+    """Which task each episode had, for a world that was reset with this seed and never again.
+
+    A finite world draws one random number when an episode begins and one for every step, whatever
+    is done (see :class:`~cranium.worlds.FiniteWorld`), and compiled loops draw the same. So it is
+    known from when the episodes ended, and rewards need not tell it.
+
+    Args:
+        lot: The world.
+        seed: What it was reset with.
+        ended: How many samples had been taken when each episode ended. [E]
 
     Example:
-        >>> lot_of(np.array([1 + 2 * TELLING, 0.0]))
-        array([2, 0])
+        >>> from cranium.worlds import OfficeWorld
+        >>> lot = TaskLot(OfficeWorld(layout="toro-icarte", mail=None), ["coffee", "mail"])
+        >>> drawn_tasks(lot, 3, np.array([20.0, 31.0, 50.0]))
+        array([0, 1, 1])
     """
-    return np.where(earned > 0, np.rint((earned - 1) / TELLING), 0).astype(np.int64)
+    begun = np.concatenate([[0], ended[:-1]]).astype(np.int64)[: len(ended)]
+    places = begun + np.arange(len(ended))  # as many steps, and as many other beginnings
+    bounds = np.cumsum([chance for chance, _ in lot.initial({})][:-1])
+    rng, found = seeding.np_random(seed)[0], np.zeros(len(ended), np.int64)
+    for first in range(0, int(places[-1]) + 1 if len(places) else 0, CHUNK):
+        numbers = rng.random(CHUNK)
+        here = (places >= first) & (places < first + CHUNK)
+        found[here] = np.searchsorted(bounds, numbers[places[here] - first], side="right")
+    return found
 
 
-def _told_apart(reward: Reward, number: int) -> Reward:
-    return reward + number * TELLING if isinstance(reward, float) and reward else reward
+def task_of(state: str, names: Sequence[str]) -> int:
+    """Which task a state of the union belongs to; 0 before it is known.
+
+    Example:
+        >>> task_of("b: deliver", ["a", "b"]), task_of("lot", ["a", "b"])
+        (1, 0)
+    """
+    return next((i for i, name in enumerate(names) if state.startswith(f"{name}: ")), 0)
 
 
 def union(
@@ -116,7 +145,7 @@ def union(
 ) -> CountingRewardAutomaton:
     """One machine for several tasks without counters: it reads which one, then follows it.
 
-    Each task pays 1 in the end, as it does by itself, and next to nothing more.
+    Each task pays what it pays by itself.
 
     Example:
         >>> from cranium.automata import library
@@ -133,10 +162,10 @@ def union(
             raise ConversionError(f"{machine.name} does not stay where it is otherwise")
     events = [_event(index) for index in range(len(machines))]
     transitions = []
-    for number, (machine, name, event) in enumerate(zip(machines, names, events, strict=True)):
+    for machine, name, event in zip(machines, names, events, strict=True):
         others = " & ".join(f"!{other}" for other in events if other != event)
         first = Transition(
-            source="lot", guard=f"{event} & {others}", target=f"{name}: {machine.initial}"
+            source=DRAWN, guard=f"{event} & {others}", target=f"{name}: {machine.initial}"
         )
         transitions.append(first)
         transitions += [
@@ -144,7 +173,7 @@ def union(
                 source=f"{name}: {t.source}",
                 target=f"{name}: {t.target}",
                 guard=t.guard,
-                reward=_told_apart(t.reward, number),
+                reward=t.reward,
             )
             for t in machine.transitions
         ]
@@ -153,8 +182,8 @@ def union(
     return CountingRewardAutomaton(
         name=", ".join(machine.name for machine in machines),
         propositions=dict.fromkeys([*known, *events]),
-        states=["lot", *(f"{name}: {state}" for m, name in pairs for state in m.states)],
-        initial="lot",
+        states=[DRAWN, *(f"{name}: {state}" for m, name in pairs for state in m.states)],
+        initial=DRAWN,
         terminal=[f"{name}: {state}" for m, name in pairs for state in m.terminal],
         accepting=[f"{name}: {state}" for m, name in pairs for state in m.accepting],
         transitions=transitions,

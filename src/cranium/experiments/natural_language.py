@@ -12,8 +12,15 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from cranium.assist import RECORDED, OpenAIModel
-from cranium.errors import InvalidArgumentError, TranscriptError, check_count, shorten
-from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.errors import InvalidArgumentError, TranscriptError, shorten
+from cranium.experiments.configs import (
+    MOST_SAMPLES,
+    MOST_TUNING_TRIALS,
+    ExperimentConfig,
+    check_limit,
+    check_names,
+    register,
+)
 from cranium.experiments.letter import METHODS
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, SpecificationTrial, SpecifiedTrial
@@ -65,8 +72,8 @@ class NaturalLanguageConfig(ExperimentConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("method", self.methods, list(METHODS))
-        for name in ("tuning_trials", "budget"):
-            check_count(name, getattr(self, name))
+        check_limit("tuning_trials", self.tuning_trials, MOST_TUNING_TRIALS)
+        check_limit("budget", self.budget, MOST_SAMPLES)
         if self.server and not self.model:
             raise InvalidArgumentError(
                 f"the server {shorten(self.server)} is not asked anything without a model",
@@ -88,7 +95,7 @@ class NaturalLanguageConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds, and settings tried on one."""
-        return replace(self, trials=min(self.trials, 3), tuning_trials=1)
+        return replace(self, trials=min(self.trials, 3), tuning_trials=1, is_quick=True)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

@@ -6,8 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Self
 
-from cranium.errors import check_count
-from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.experiments.configs import (
+    MOST_COUNTED,
+    MOST_SAMPLES,
+    MOST_TUNING_TRIALS,
+    ExperimentConfig,
+    check_limit,
+    check_names,
+    register,
+)
 from cranium.experiments.letter import METHODS, REWARD_MACHINES
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
@@ -49,8 +56,9 @@ class OfficeConfig(ExperimentConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("method", self.methods, list(METHODS))
-        for name in ("mail", "tuning_trials", "budget"):
-            check_count(name, getattr(self, name))
+        check_limit("mail", self.mail, MOST_COUNTED)
+        check_limit("tuning_trials", self.tuning_trials, MOST_TUNING_TRIALS)
+        check_limit("budget", self.budget, MOST_SAMPLES)
 
     @property
     def case(self) -> str:
@@ -59,8 +67,14 @@ class OfficeConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds, two items of mail."""
-        few, budget = min(self.trials, 3), min(self.budget, 100_000)
-        return replace(self, trials=few, mail=min(self.mail, 2), tuning_trials=1, budget=budget)
+        return replace(
+            self,
+            trials=min(self.trials, 3),
+            mail=min(self.mail, 2),
+            tuning_trials=1,
+            budget=min(self.budget, 100_000),
+            is_quick=True,
+        )
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

@@ -13,7 +13,13 @@ from typing import Any
 
 from cranium.automata.files import write_bytes
 from cranium.errors import FileFormatError, MissingExtraError, RecordError
-from cranium.experiments.configs import ExperimentConfig, config_of, known
+from cranium.experiments.configs import (
+    MOST_BYTES,
+    ExperimentConfig,
+    config_of,
+    known,
+    read_limited,
+)
 from cranium.experiments.records import Record, Store
 from cranium.experiments.runner import CONFIG
 from cranium.experiments.statistics import Summary, summarise
@@ -138,7 +144,7 @@ def read_study(folder: Path) -> Study:
         8
     """
     try:
-        told = json.loads((folder / CONFIG).read_bytes())
+        told = json.loads(read_limited(folder / CONFIG, MOST_BYTES))
         config = config_of(told.pop("experiment"), told, f"{folder / CONFIG}: ")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
         raise FileFormatError(
@@ -209,9 +215,8 @@ def _as_parquet(found: list[dict[str, Any]]) -> bytes:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise MissingExtraError(
-            "Parquet needs pyarrow, which is not installed",
-            fix="pip install 'cranium[parquet]', or write CSV",
+        raise MissingExtraError.of(
+            "Parquet needs pyarrow, which is not installed", "parquet", "write CSV"
         ) from None
     stream = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(found), stream)

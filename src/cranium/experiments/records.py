@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import warnings
 from collections.abc import Iterator
@@ -18,14 +19,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from cranium import __version__
 from cranium.automata.files import write_bytes
-from cranium.errors import FileAccessError, RecordError
+from cranium.errors import FileAccessError, RecordError, shorten
+from cranium.experiments.shapes import what_is_wrong
 from cranium.experiments.trial import Job
 
 __all__ = ["DamagedRecordWarning", "Record", "Store"]
 
 FORMAT = 1
-PACKAGES = ("cranium", "numpy", "numba", "gymnasium", "scipy")
+MOST_BYTES = 100_000_000
+"""The largest record that is read: those of the longest trainings have some ten megabytes."""
+PACKAGES = ("numpy", "numba", "gymnasium", "scipy")
 
 
 class DamagedRecordWarning(UserWarning):
@@ -69,7 +74,8 @@ class Record:
 @cache
 def surroundings() -> tuple[dict[str, str], str]:
     """The versions of what a result depends on, and the kind of machine."""
-    versions = {name: metadata.version(name) for name in PACKAGES}
+    # Ours is that of the code which runs, whatever else pip has installed.
+    versions = {"cranium": __version__, **{name: metadata.version(name) for name in PACKAGES}}
     with suppress(metadata.PackageNotFoundError):  # networks depend on it, tables do not
         versions["jax"] = metadata.version("jax")
     return {"python": platform.python_version(), **versions}, platform.platform()
@@ -120,11 +126,18 @@ class Store:
                 record = read_record(path)
                 if (record.key, record.seed) != (job.trial.key, job.seed):
                     raise _damaged(path, "it is the record of another trial")
+                wrong = what_is_wrong(job.trial, record.result) if record.done else None
+                if wrong is not None:
+                    raise _damaged(path, wrong)
             except RecordError as problem:
                 warnings.warn(str(problem), DamagedRecordWarning, stacklevel=2)
                 return None
             self._known[job.name] = record
         return self._known[job.name]
+
+    def has_records(self) -> bool:
+        """Whether any record is there, whole or not."""
+        return any(self.folder.glob("*-*.json"))
 
     def __iter__(self) -> Iterator[Record]:
         """All records that are whole, in the order of their names."""
@@ -143,22 +156,45 @@ def _checksum(data: dict[str, Any]) -> str:
 def read_record(path: Path) -> Record:
     """Read a record, and check that it is as it was written."""
     try:
-        told = json.loads(path.read_bytes())
-        data = told["record"]
-        if told["format"] != FORMAT:
-            raise RecordError(
-                f"{path} has format {told['format']}, not {FORMAT}",
-                fix="read it with the version of Cranium that wrote it",
-            )
-        whole = told["checksum"] == _checksum(data)
-        record = Record(**data)
+        with path.open("rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
     except OSError as problem:
         raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
+    if len(content) > MOST_BYTES:
+        raise _damaged(path, f"it is larger than {MOST_BYTES:,} bytes")
+    try:
+        told = json.loads(content)
+        form, data = told["format"], told["record"]
+        record = Record(**data)
+        whole = told["checksum"] == _checksum(data) and _has_shape(record)
     except (ValueError, TypeError, KeyError, RecursionError):
-        whole = False
+        raise _damaged(path, "it is not what was written") from None
+    if form != FORMAT:
+        raise RecordError(
+            f"{path} has format {shorten(form)}, not {FORMAT}",
+            fix="read it with the version of Cranium that wrote it",
+        )
     if not whole:
         raise _damaged(path, "it is not what was written")
     return record
+
+
+def _has_shape(record: Record) -> bool:
+    """Whether every field of a record is of its type."""
+    return (
+        isinstance(record.config, dict)
+        and isinstance(record.key, str)
+        and type(record.seed) is int
+        and record.status in ("done", "failed")
+        and isinstance(record.result, dict)
+        and isinstance(record.error, str | None)
+        and all(type(each) in (int, float) for each in (record.wall, record.cpu))
+        and 0 <= record.wall < math.inf
+        and 0 <= record.cpu < math.inf
+        and isinstance(record.versions, dict)
+        and all(isinstance(version, str) for version in record.versions.values())
+        and isinstance(record.platform, str)
+    )
 
 
 def _damaged(path: Path, how: str) -> RecordError:

@@ -11,8 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from cranium.errors import check_count
-from cranium.experiments.configs import ExperimentConfig, check_names, register
+from cranium.experiments.configs import (
+    MOST_SAMPLES,
+    ExperimentConfig,
+    check_limit,
+    check_names,
+    register,
+)
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
 
@@ -43,6 +48,10 @@ PUBLISHED: dict[tuple[str, str], int | None] = {
     ("all four", "HRM"): 26_000,
 }
 """Samples until 0.9 of the optimum (medians); None: not within 100,000."""
+PUBLISHED_SHARES = {("coffee and mail", "HRM"): 0.72, ("all four", "HRM"): 0.93}
+"""The share of the optimum at which HRM stays."""
+PUBLISHED_WAYS = (11, 23)
+"""How many steps the shortest successful episodes of two tasks have in the published logs."""
 
 
 @register
@@ -74,7 +83,7 @@ class RewardMachinesConfig(ExperimentConfig):
         super().__post_init__()
         check_names("method", self.methods, list(BASELINES))
         check_names("case", self.cases, list(CASES))
-        check_count("budget", self.budget)
+        check_limit("budget", self.budget, MOST_SAMPLES)
 
     @property
     def measure(self) -> str:
@@ -87,7 +96,7 @@ class RewardMachinesConfig(ExperimentConfig):
 
     def quick(self) -> Self:
         """Three seeds."""
-        return replace(self, trials=min(self.trials, 3))
+        return replace(self, trials=min(self.trials, 3), is_quick=True)
 
     def cpu_seconds(self) -> float:
         """From what it took where this was written."""

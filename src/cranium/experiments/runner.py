@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from cranium.automata.files import write_bytes
-from cranium.experiments.configs import ExperimentConfig, config_data
+from cranium.errors import CraniumError, InvalidArgumentError, shorten
+from cranium.experiments.configs import (
+    MOST_BYTES,
+    ExperimentConfig,
+    config_data,
+    config_of,
+    read_limited,
+)
 from cranium.experiments.engines import Engine
 from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job
@@ -54,6 +62,44 @@ class Outcome:
     seconds: float = 0.0
 
 
+def _claim(store: Store, config: ExperimentConfig) -> None:
+    """Note in a folder what is run there; refuse one whose results are those of another run."""
+    path, wanted = store.folder / CONFIG, config_data(config)
+    text = json.dumps(wanted, indent=2, sort_keys=True) + "\n"
+    try:
+        told = json.loads(read_limited(path, MOST_BYTES))
+    except (OSError, ValueError, RecursionError):  # there is none, or it says nothing any more
+        told = None
+    if isinstance(told, dict) and told != json.loads(text) and not _grows(store, told, config):
+        raise InvalidArgumentError(
+            f"{store.folder} holds {told.get('experiment', 'an experiment')} with other "
+            f"settings ({_difference(told, json.loads(text))})",
+            fix="choose another folder (--dir), or run it with the settings that it has",
+        )
+    write_bytes(path, text.encode(), durable=True)
+
+
+def _grows(store: Store, told: dict[str, Any], config: ExperimentConfig) -> bool:
+    """Whether everything that a folder was made for belongs to this run, too."""
+    if not store.has_records():
+        return True
+    settings = dict(told)
+    try:
+        before = config_of(settings.pop("experiment", None), settings)
+        return set(before.jobs(store)) <= set(config.jobs(store))
+    except CraniumError:  # of a version that is not ours
+        return False
+
+
+def _difference(told: dict[str, Any], wanted: dict[str, Any]) -> str:
+    names = [name for name in (*told, *wanted) if told.get(name) != wanted.get(name)]
+    parts = [
+        f"{name}: {shorten(told.get(name))}, not {shorten(wanted.get(name))}"
+        for name in dict.fromkeys(names)
+    ]
+    return "; ".join(parts[:5])
+
+
 def run(
     config: ExperimentConfig,
     folder: Path,
@@ -65,6 +111,10 @@ def run(
     """Run what an experiment still lacks; every result is written the moment it is there.
 
     Ctrl-C, or the end of this process, loses the trials that are running and nothing else.
+
+    A folder belongs to one experiment. It may be continued, and grow (more trials, or more
+    methods); settings without which some of its results would be dropped are refused, so that
+    no run overwrites another.
 
     Args:
         config: What to run.
@@ -81,11 +131,13 @@ def run(
         18
         >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
         0
+        >>> run(ComplexityConfig(most=1), folder, LocalEngine(1))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: ... holds complexity with other settings (most: 2, ...
     """
     store, begun = Store(folder), time.perf_counter()
     store.make()
-    told = json.dumps(config_data(config), indent=2, sort_keys=True)
-    write_bytes(folder / CONFIG, (told + "\n").encode(), durable=True)
+    _claim(store, config)
     outcome, tried = Outcome([]), set[str]()
     watcher = watcher or Watcher()
     try:

@@ -1,7 +1,8 @@
 """What it takes to solve all tasks, not one of them.
 
-A machine with counters does all of them, so it is trained once, with N drawn. Without counters each
-N needs a machine and a policy of its own: what counts is the sum over them, seed by seed.
+A machine with counters does all of them, so it is trained once, with N drawn. The methods on reward
+machines were given a machine and a policy for each N; what counts is the sum over them, seed by
+seed. (One reward machine, unrolled for the greatest N, would do all of them, too; it is not run.)
 """
 
 from __future__ import annotations

@@ -56,7 +56,12 @@ class Trial:
     @property
     def data(self) -> dict[str, Any]:
         """The config as plain data."""
-        return {"kind": type(self).__name__, "revision": REVISION, **asdict(self)}
+        return {"kind": type(self).__name__, "revision": self.revision, **asdict(self)}
+
+    @property
+    def revision(self) -> int:
+        """Goes up when such a trial comes to mean something else."""
+        return REVISION
 
     @cached_property
     def key(self) -> str:
@@ -97,6 +102,11 @@ class TrainingTrial(Trial):
     window: int | None = None
     counter_limit: int | None = None
     tested_on: Mapping[str, Any] | None = None
+
+    @property
+    def revision(self) -> int:
+        """Where tasks are drawn, each once paid a little more than the one before."""
+        return REVISION + ("+" in self.task)
 
 
 @dataclass(frozen=True, eq=False)

@@ -78,7 +78,10 @@ def tune(
     def tried(trial: TrainingTrial) -> TrainingTrial:
         return replace(trial, stage="tuning", steps=min(budget, trial.steps))
 
-    jobs = [[Job(tried(each), TUNING_SEED + seed) for seed in range(trials)] for each in variants]
+    # One trial for all seeds of a candidate: to work out its key takes most of the time.
+    jobs = [
+        [Job(trial, TUNING_SEED + seed) for seed in range(trials)] for trial in map(tried, variants)
+    ]
     records = [[store.find(job) for job in group] for group in jobs]
     flat = [job for group in jobs for job in group]
     if any(record is None for group in records for record in group):

@@ -19,7 +19,7 @@ from cranium.automata.convert import unroll
 from cranium.automata.equivalence import equivalent
 from cranium.automata.files import dumps, loads
 from cranium.errors import UnsoundLabelsWarning
-from cranium.experiments.lot import TaskLot, lot_of, union
+from cranium.experiments.lot import TaskLot, drawn_tasks, task_of, union
 from cranium.experiments.trial import (
     ComplexityTrial,
     SpecificationTrial,
@@ -28,6 +28,7 @@ from cranium.experiments.trial import (
     Trial,
 )
 from cranium.learners import Schedule, Streak, TrainingResult, evaluate, train
+from cranium.learners.training import generators
 
 __all__ = ["perform"]
 
@@ -143,13 +144,16 @@ def _rates(
     """The reward per step in training, as a share of that of the optimal policy, now and then."""
     if trial.window is None:
         return {}
-    names = trial.task.split("+")
+    names, lot = trial.task.split("+"), env.env
     best = optimal_rates(env, result.config.discount, trial.settings["exploration"])
-    lots = len(names) > 1  # the first step of an episode then only draws the lot
     ended, earned = result.log[:, 0], result.log[:, 1]
-    lengths = np.diff(ended, prepend=0) - lots
+    # The first step of an episode in which a task is drawn only draws it.
+    lengths = np.diff(ended, prepend=0) - isinstance(lot, TaskLot)
     samples = np.cumsum(lengths)
-    shares = earned / lengths / np.array(best)[lot_of(earned) if lots else 0]
+    tasks: Any = 0
+    if isinstance(lot, TaskLot):
+        tasks = drawn_tasks(lot, generators(result.seed)[1], ended)
+    shares = earned / lengths / np.array(best)[tasks]
     sums = np.cumsum(np.insert(shares, 0, 0.0))
     places = np.arange(RATES_EVERY, int(lengths.sum()) + 1, RATES_EVERY)
     last = np.searchsorted(samples, places, side="right")
@@ -165,9 +169,11 @@ def optimal_rates(
 ) -> tuple[float, ...]:
     """The expected reward per step of an episode of the optimal policy with ε-greedy exploration.
 
-    One for each task of a lot, in which the first step does not count.
+    One for each task that is drawn; then the first step, which draws it, does not count.
     """
-    lots = isinstance(env.env, TaskLot)
+    lot = env.env
+    names = lot.names if isinstance(lot, TaskLot) else ("",)
+    skipped = int(isinstance(lot, TaskLot))
     solved = solve(env, discount=discount)
     model, size = solved.product, solved.product.num_pairs
     actions = (len(model.first) - 1) // size
@@ -175,16 +181,33 @@ def optimal_rates(
     pair, action = row // actions, row % actions
     chosen = np.where(action == solved.policy[pair], 1 - exploration, 0) + exploration / actions
     share, goes_on = model.probability * chosen, model.next_pair >= 0
-    number = lot_of(model.reward) if lots else np.zeros(len(row), np.int64)
-    found = np.zeros(number.max() + 1)
+    states = [model.space.decode(int(x)).state for x in model.configuration]
+    task = np.array([task_of(state, names) for state in states])[pair]
+    found = np.zeros(len(names))
     chance: NDArray[np.float64] = model.initial.copy()
-    for step in range(1 - lots, (env.horizon or 1) + 1 - lots):
+    earned: NDArray[np.float64] = np.zeros(size)  # what was paid by then, times the chance
+    horizon = env.horizon or 1
+    for step in range(1, horizon + 1):
         flow = chance[pair] * share
-        paid = np.where(goes_on, 0.0, flow * model.reward)
-        if step:
-            found += np.bincount(number, paid, len(found)) / step
-        chance = np.bincount(model.next_pair[goes_on], flow[goes_on], size).astype(float)
-    return tuple((found * len(found)).tolist())  # every lot is as likely as the others
+        paid = earned[pair] * share + flow * model.reward
+        if step > skipped:
+            over = paid if step == horizon else np.where(goes_on, 0.0, paid)
+            found += np.bincount(task, over, len(found)) / (step - skipped)
+        chance, earned = (
+            np.bincount(model.next_pair[goes_on], each[goes_on], size).astype(float)
+            for each in (flow, paid)
+        )
+    return tuple((found * len(found)).tolist())  # every task is as likely as the others
+
+
+def shortest_way(world: str, task: str) -> float:
+    """How many steps the optimal policy needs on average, without exploration.
+
+    Example:
+        >>> shortest_way("ToroOffice", "toro-coffee")
+        15.0
+    """
+    return float(solve(make_env(world, task, None, ()), discount=0.9).expected_length)
 
 
 def _env_of(trial: TrainingTrial, options: Mapping[str, Any]) -> AutomatonAugmentedMDP:

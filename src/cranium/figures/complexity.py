@@ -17,7 +17,7 @@ def draw(study: Study) -> dict[str, Any]:
     """The figures of the experiment, by their names."""
     config = study.config
     assert isinstance(config, ComplexityConfig)
-    with new_figure(8.4, 5.0) as figure:
+    with new_figure(8.4, 5.0, study.methods) as figure:
         grid = figure.subplots(2, 3)
         for row, (machine, unit) in zip(grid, MACHINES.items(), strict=True):
             for axes, what in zip(row, ("states", "transitions", "time"), strict=True):
@@ -66,11 +66,39 @@ def caption(study: Study) -> str:
     """What was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, ComplexityConfig)
+    found = [_growth(study, machine, unit) for machine, unit in MACHINES.items()]
+    told = " ".join(each for each in found if each)
     return (
-        "**The size of machines** (Figure “office-comp”). The automaton with counters "
-        "(dashed) is the same however much there is to count; the reward machine that does "
-        f"the same, made by unrolling it up to 1, 2, … {config.most}, needs a state for every "
-        "configuration that can be reached. With two counters (mail and coffee) it grows with"
-        " the square, with one (A^N B C D^N) linearly. On the right, the CPU time it takes to"
-        " build each, reading the file included. Sizes are on logarithmic scales."
+        "**The size of machines** (Figure “office-comp”). The automaton with counters (dashed) "
+        "needs no change when there is more to count; the reward machine that does the same, made "
+        f"by unrolling it up to 1, 2, … {config.most}, has a state for every configuration that "
+        f"can be reached. {told or 'No sizes have been measured yet.'} On the right, the CPU time "
+        "it takes to build each, reading the file included. Sizes are on logarithmic scales."
     )
+
+
+def _growth(study: Study, machine: str, unit: str) -> str:
+    """The measured sizes of a machine, and by what they grow from half of the limit to all."""
+    known = {
+        group.case: int(_measured(group.records, "states"))
+        for group in study.groups
+        if any(record.done for record in group.records)
+    }
+    automaton = known.get(f"any {unit}")
+    limits = [n for n in range(1, _most(study) + 1) if f"{n} {unit}" in known]
+    if automaton is None or not limits:
+        return ""
+    last = limits[-1]
+    told = (
+        f"{TITLES[machine]}: {automaton:,} states with counters, {known[f'{last} {unit}']:,} "
+        f"unrolled up to {last}"
+    )
+    if last // 2 in limits:
+        factor = known[f"{last} {unit}"] / known[f"{last // 2} {unit}"]
+        told += f", {factor:.1f} times as many as up to {last // 2}"
+    return f"{told}."
+
+
+def _most(study: Study) -> int:
+    assert isinstance(study.config, ComplexityConfig)
+    return study.config.most

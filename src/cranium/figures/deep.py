@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from cranium.experiments.deep import (
+    ANYWHERE,
     BATCH,
     COUNTING,
     IMAGINED,
+    LETTERS,
+    MAIL,
+    NEAREST,
+    PAPER,
+    PUBLISHED,
     STATES,
     NetworksConfig,
     carrying,
@@ -28,7 +32,7 @@ def draw(study: Study) -> dict[str, Any]:
     assert isinstance(config, NetworksConfig)
     rows, columns = shape_of(len(config.cases))
     width = max(3.6 * columns, 6.4)  # the legend needs that much
-    with new_figure(width, 2.6 * rows + 0.8) as figure:
+    with new_figure(width, 2.6 * rows + 0.8, study.methods) as figure:
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
         panels = grid.ravel()[: len(config.cases)]
         for spare in grid.ravel()[len(config.cases) :]:
@@ -37,10 +41,9 @@ def draw(study: Study) -> dict[str, Any]:
             for group in study.groups:
                 # Of the machines for one N, that for the greatest is shown beside those for all.
                 alone = case in COUNTING and group.case == one_number(case, config.times)
-                curves = [r.result["curve"] for r in group.records if r.done]
-                if curves and (group.case == case or alone):
+                if group.case == case or alone:
                     name = f"{group.method}, N = {config.times} only" if alone else group.method
-                    curve(axes, group.method, np.array(curves), name)
+                    curve(axes, group.method, group.records, name)
             axes.set(xlabel="samples", title=case, ylim=(-0.03, 1.05))
             tidy(axes)
             axes.locator_params(axis="x", nbins=5)  # or long numbers run into each other
@@ -61,17 +64,51 @@ def caption(study: Study) -> str:
     """What was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, NetworksConfig)
-    return (
+    cases = {
+        PUBLISHED: f"As published: the whole map, {config.published:,} samples, learning rate "
+        f"{PAPER['learning_rate']:f}".rstrip("0")
+        + ".",
+        ANYWHERE: "Any start: the same task, but an episode begins anywhere, the discount is "
+        f"{NEAREST['discount']}, and it explores longer; {config.budget:,} samples.",
+        LETTERS: f"Letters: A^N B C D^N, N drawn from 1 to {config.times}, {config.letters:,} "
+        "samples, with the defaults of the library.",
+        MAIL: "Mail: N items are collected, then delivered, begun anywhere in the office; N drawn "
+        f"from 1 to {config.times}, {config.mail:,} samples, with the defaults of the library.",
+    }
+    parts = [
         f"**Networks** (Figure “deep”), {config.trials} seeds (the paper has 10): interquartile "
         "means of the success of the greedy policy, and the middle half of the seeds. Two hidden "
         f"layers of 128 units; DQN learns from {BATCH} experiences in each update, CRM and CQL "
         f"imagine each of them in |U| = {STATES} states (with letters in {IMAGINED} "
         f"configurations, with mail in all {carrying(config.times)}), and “DQN, same batch” draws "
-        f"as many real ones instead. As published: the whole map, {config.published:,} samples, "
-        "learning rate 0.0001. Any start: the same task, but an episode begins anywhere, the "
-        "discount is 0.95, and it explores longer. Letters and mail, with the defaults of the "
-        "library: A^N B C D^N, and N items of mail that are collected, then delivered, begun "
-        f"anywhere in the office; N is drawn from 1 to {config.times}. CRM needs a machine and a "
-        "network for each N. In the office without counting CRM and CQL are one line: they are "
-        "the same. No method was tuned by itself."
+        "as many real ones instead.",
+        *(cases[case] for case in config.cases),
+        _machines(config),
+        *(_same(study, case) for case in config.cases if case not in COUNTING),
+        "No method was tuned by itself.",
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _machines(config: NetworksConfig) -> str:
+    if "CRM" not in config.methods or not any(case in COUNTING for case in config.cases):
+        return ""
+    return (
+        "Where something is counted CRM was given a machine and a network for each N, the others "
+        "one for all; one reward machine for all N was not run."
     )
+
+
+def _same(study: Study, case: str) -> str:
+    """Whether CRM and CQL learned the same, seed by seed."""
+    found = []
+    for method in ("CRM", "CQL"):
+        group = study.group(method, case)
+        records = () if group is None else group.records
+        found.append({r.seed: r.result["curve"] for r in records if r.done})
+    seeds = sorted(set(found[0]) & set(found[1]))
+    if not seeds:
+        return ""
+    equal = sum(found[0][seed] == found[1][seed] for seed in seeds)
+    told = "are one line: their curves are the same" if equal == len(seeds) else "have equal curves"
+    return f"CRM and CQL ({case}) {told} for {equal} of {len(seeds)} seeds."

@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from cranium.experiments.letter import LetterConfig
+from cranium.experiments.letter import EPISODES, REWARD_MACHINES, STREAK, LetterConfig
 from cranium.experiments.reading import Group, Study
 from cranium.experiments.statistics import Summary
 from cranium.experiments.totals import ONE, SUM, totals
+from cranium.figures.captions import evaluated, joined, sizes, tuned
 from cranium.figures.points import draw_points
 from cranium.figures.style import colour, dashes, legend_below, marker, new_figure, tidy
 
 __all__ = ["FLAWS", "caption", "draw"]
 
+LAST = 0.01
+"""The last exploration rate of the published schedule."""
 FLAWS = (
-    "Learning rate 0.01, discount 0.99, exploration falling from 1 to 0.01 over half of "
-    "25,000, 50,000, 100,000, 1,000,000 and 1,000,000 episodes for N = 1 to 5; a run "
-    "stops after 100 successes in a row, while it still explores. **Its flaws:** the rule"
-    " mostly measures when the exploration has fallen, which the schedule decides. The "
-    "observation is the cell alone, so that the letter there depends on something hidden,"
+    "The observation is the cell alone, so that the letter there depends on something hidden,"
     " and experience imagined from it is unsound. In the paper the line of CQL is flat, "
     "because the result for N = 1 was copied to all others, as a machine with counters "
     "“can be trained and immediately used to solve all tasks”; here it is run for every "
@@ -39,7 +38,7 @@ def draw(study: Study) -> dict[str, Any]:
 
 
 def _fair(study: Study, config: LetterConfig) -> Any:
-    with new_figure(8.4, 4.4) as figure:
+    with new_figure(8.4, 4.4, study.methods) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         _against_n(left, study, config)
         left.set(ylabel="samples until solved", title="One task at a time")
@@ -109,7 +108,7 @@ def _all_tasks(axes: Any, groups: list[Group]) -> None:
 
 
 def _paper(study: Study, config: LetterConfig) -> Any:
-    with new_figure(8.4, 4.2) as figure:
+    with new_figure(8.4, 4.2, study.methods) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         _against_n(left, study, config)
         left.set(ylabel="samples", title="Until 100 successes in a row")
@@ -121,13 +120,7 @@ def _paper(study: Study, config: LetterConfig) -> Any:
 def _elsewhere(axes: Any, study: Study, config: LetterConfig) -> None:
     """CQL trained with one N, tested with all of them."""
     tested = range(min(config.times), max(config.times) + 1)
-    shares = np.full((len(config.times), len(tested)), np.nan)
-    for row, value in enumerate(config.times):
-        group = study.group("CQL", f"N = {value}")
-        found = [] if group is None else [r.result["elsewhere"] for r in group.records if r.done]
-        if found:  # in the order of N
-            solved = [[success > 1 - 1e-9 for success in each.values()] for each in found]
-            shares[row] = np.mean(solved, axis=0)
+    shares = _shares(study, config)
     if np.isnan(shares).all():
         axes.set_visible(False)
         return
@@ -142,35 +135,144 @@ def _elsewhere(axes: Any, study: Study, config: LetterConfig) -> None:
     axes.grid(visible=False)
 
 
+def _shares(study: Study, config: LetterConfig) -> Any:
+    """The share of CQL's policies that solve N (columns), for each N of training (rows)."""
+    tested = range(min(config.times), max(config.times) + 1)
+    shares = np.full((len(config.times), len(tested)), np.nan)
+    for row, value in enumerate(config.times):
+        group = study.group("CQL", f"N = {value}")
+        records = () if group is None else group.records
+        found = [r.result["elsewhere"] for r in records if r.done]
+        found = [each for each in found if len(each) == len(tested)]
+        if found:  # in the order of N
+            solved = [[success > 1 - 1e-9 for success in each.values()] for each in found]
+            shares[row] = np.mean(solved, axis=0)
+    return shares
+
+
 def caption(study: Study) -> str:
     """What was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, LetterConfig)
     if config.protocol == "paper":
-        return _paper_caption(config)
+        return _paper_caption(study, config)
+    detail = " (learning rate, exploration, and the initial value or, with shaping, the potential)"
+    parts = [
+        "**Samples until the greedy policy solves A^N B C D^N** (Figure “letter-res”), in "
+        "LetterEnv with the Markov observation (cell, observations left). "
+        f"{config.trials} seeds; interquartile means with 95 % bootstrap intervals.",
+        tuned(config.compared, config.tuning_trials, f"{detail} for every N by itself"),
+        evaluated(study),
+        "Solved means success in every instance, without exploration. *Left:* one N at a time.",
+        _meaning(config),
+        _all_told(study, config),
+        _unsolved(study, config),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _meaning(config: LetterConfig) -> str:
+    """What the names of the methods mean."""
+    told = []
+    if "CQL" in config.compared:
+        told.append("CQL imagines the counter values that were seen, as in the paper.")
+    if "CQL all" in config.compared or "CQL all+RS" in config.compared:
+        told.append("“CQL all” imagines all configurations that are reachable.")
+    unrolled = [method for method in config.compared if method in REWARD_MACHINES]
+    if unrolled:
+        told.append(f"{joined(unrolled)}: on the machine unrolled for this N.")
+    return " ".join(told)
+
+
+def _all_told(study: Study, config: LetterConfig) -> str:
+    """What it took to solve all N, and between what that is a comparison."""
+    found = totals(study)
+    one = [group for group in found if group.case == ONE]
+    several = [g for g in found if g.case == SUM and g.method in REWARD_MACHINES]
+    count, told = len(config.times), []
+    if one:
+        told.append(f"with one machine and N drawn from all values: {sizes(one)}")
+    if several:
+        told.append(
+            f"added up over {count} machines, one for each N (hollow), which learn nothing from "
+            f"each other: {sizes(several)}"
+        )
+    if not told:
+        return ""
+    text = f"*Right:* samples until all N are solved, {'; '.join(told)}."
+    if one and several:
+        text += (
+            f" That compares one policy with {count}, not counters with states: one reward machine "
+            f"unrolled for N = {max(config.times)} has the same configurations as the automaton, "
+            "and is expected to need as many samples as “CQL all”; it was not run."
+        )
+    return text
+
+
+def _unsolved(study: Study, config: LetterConfig) -> str:
+    """What the marks of trials that were not solved mean, if there are any."""
+    for group in study.groups:
+        found = group.summary
+        if found.solved < found.run:
+            return (
+                f"A trial that was not solved within the budget of {config.budget:,} samples "
+                f"counts as longer than all others (“{found.solved}/{found.run}”: "
+                f"{found.solved} of {found.run} were solved)."
+            )
+    return ""
+
+
+def _paper_caption(study: Study, config: LetterConfig) -> str:
+    episodes = joined(f"{EPISODES[value]:,}" for value in config.times)
+    parts = [
+        f"**The letter experiment as it was published.** {config.trials} seeds; interquartile "
+        "means with 95 % intervals. Learning rate 0.01, discount 0.99, exploration falling from 1 "
+        f"to {LAST} over half of {episodes} episodes for N = {joined(map(str, config.times))}; a "
+        f"run stops after {STREAK} successes in a row, while it still explores.",
+        f"**Its flaws:** {_stopping(study, config)}{FLAWS}",
+        _transfer(study, config),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _stopping(study: Study, config: LetterConfig) -> str:
+    """What the runs stopped at: the exploration rate, and how many greedy policies failed."""
+    rates, failed, count = [], 0, 0
+    for value in config.times:
+        for group in study.groups:
+            if group.case != f"N = {value}":
+                continue
+            for record in group.records:
+                if not record.done or record.result["streak"] is None:
+                    continue
+                share = min(record.result.get("episodes", 0) / (EPISODES[value] // 2), 1)
+                rates.append(1 + share * (LAST - 1))
+                success = record.result.get("success", {})
+                failed += not all(each > 1 - 1e-9 for each in success.values())
+                count += 1
+    if not rates:
+        return ""
     return (
-        "**Samples until the greedy policy solves A^N B C D^N** (Figure “letter-res”), in"
-        " LetterEnv with the Markov observation (cell, observations left). "
-        f"{config.trials} seeds; interquartile means with 95 % bootstrap intervals. Every "
-        "method had twelve settings to choose from (learning rate, exploration, and the "
-        "initial value or, with shaping, the potential), each tried on "
-        f"{config.tuning_trials} other seeds, for every N by itself; the planner has "
-        "nothing to tune. Policies are looked at every 100 samples (the planner’s every "
-        "20), without exploration; solved means success in every instance. *Left:* one N "
-        "at a time. CQL imagines the counter values that were seen, as in the paper; “CQL"
-        " all” all that are reachable. CRM and HRM learn on the machine unrolled for this"
-        " N. *Right:* what it takes to solve all of them: machines with counters are "
-        "trained once with N drawn from all values; without counters each N needs a "
-        "machine of its own, and the samples are added up (hollow). A trial that was not "
-        f"solved within the budget of {config.budget:,} samples counts as longer than all "
-        "others (“8/10”: eight of ten were solved)."
+        "the schedule of the exploration decides when a run can stop (here at ε = "
+        f"{np.median(rates):.2f}, the median of {count:,} runs), whatever was learned by then; and "
+        f"the greedy policies of {failed:,} of these runs failed in the end. "
     )
 
 
-def _paper_caption(config: LetterConfig) -> str:
-    return (
-        f"**The letter experiment as it was published.** {config.trials} seeds; "
-        f"interquartile means with 95 % intervals. {FLAWS} *Right:* how many of the "
-        "policies that CQL (with the cache of seen counter values) learned with one N "
-        "solve another one."
+def _transfer(study: Study, config: LetterConfig) -> str:
+    """How many of the policies of CQL solve the N they were trained with, and another one."""
+    shares = _shares(study, config)
+    if np.isnan(shares).all():
+        return ""
+    own = [shares[row, value - min(config.times)] for row, value in enumerate(config.times)]
+    rest = [
+        share
+        for (row, column), share in np.ndenumerate(shares)
+        if column + min(config.times) != config.times[row]
+    ]
+    told = (
+        "*Right:* how many of the policies that CQL (with the cache of seen counter values) learned"
+        f" with one N solve which N: {np.nanmean(own):.0%} that one"
     )
+    known = [share for share in rest if np.isfinite(share)]
+    return f"{told}, {np.mean(known):.0%} another one." if known else f"{told}."

@@ -10,6 +10,7 @@ from cranium.automata.files import loads
 from cranium.experiments.natural_language import REFERENCE, NaturalLanguageConfig
 from cranium.experiments.reading import Study
 from cranium.experiments.records import Store
+from cranium.figures.captions import evaluated, tuned
 from cranium.figures.points import draw_points
 from cranium.figures.style import new_figure
 
@@ -18,7 +19,7 @@ __all__ = ["caption", "draw", "machine"]
 
 def draw(study: Study) -> dict[str, Any]:
     """The figures of the experiment, by their names."""
-    with new_figure(6.4, 2.6) as figure:
+    with new_figure(6.4, 2.6, study.methods) as figure:
         axes = figure.subplots()
         shown = [group for group in study.groups if group.summary.run]
         if shown:
@@ -53,9 +54,8 @@ def caption(study: Study) -> str:
         "are on the wrong edges: delivering the mail pays 0 there, and failing with mail in hand "
         "pays 1. The figure has the samples until the greedy policy solves the task in the office,"
         " on the machine that came of the words and with mail that never runs out; "
-        f"{config.trials} seeds, interquartile means with 95 % intervals. Every method had twelve "
-        f"settings to choose from, each tried on {config.tuning_trials} other seeds; the planner "
-        "has nothing to tune. Policies are looked at every 100 samples (the planner’s every 20). "
+        f"{config.trials} seeds, interquartile means with 95 % intervals. "
+        f"{tuned(config.methods, config.tuning_trials)} {evaluated(study)} "
         "The learners have tables; for networks on this task see Figure “deep”."
     )
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from cranium.experiments.letter import REWARD_MACHINES
 from cranium.experiments.office import OfficeConfig
 from cranium.experiments.reading import Study
+from cranium.experiments.records import Record
 from cranium.experiments.statistics import interquartile_mean
+from cranium.figures.captions import joined, sizes, tuned
 from cranium.figures.style import colour, dashes, legend_below, new_figure, tidy
 
 __all__ = ["caption", "curve", "draw"]
@@ -18,12 +22,10 @@ def draw(study: Study) -> dict[str, Any]:
     """The figures of the experiment, by their names."""
     config = study.config
     assert isinstance(config, OfficeConfig)
-    with new_figure(6.4, 4.2) as figure:
+    with new_figure(6.4, 4.2, study.methods) as figure:
         axes = figure.subplots()
         for group in study.groups:
-            curves = [r.result["curve"] for r in group.records if r.done]
-            if curves:
-                curve(axes, group.method, np.array(curves), group.method)
+            curve(axes, group.method, group.records, group.method)
         axes.set(
             xscale="log",
             xlabel="samples",
@@ -35,8 +37,13 @@ def draw(study: Study) -> dict[str, Any]:
     return {"office": figure}
 
 
-def curve(axes: Any, method: str, curves: Any, name: str) -> None:
+def curve(axes: Any, method: str, records: Sequence[Record], name: str) -> None:
     """The curves of a method's seeds: their interquartile mean, and their middle half."""
+    found = [record.result["curve"] for record in records if record.done]
+    length = min((len(each) for each in found), default=0)
+    if not length:
+        return
+    curves = np.array([each[:length] for each in found])
     samples, success = curves[0, :, 0], curves[:, :, 1]
     middle = [interquartile_mean(success[:, i]) for i in range(len(samples))]
     low, high = np.quantile(success, [0.25, 0.75], axis=0)
@@ -49,12 +56,35 @@ def caption(study: Study) -> str:
     """What was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, OfficeConfig)
-    return (
+    unrolled = [method for method in config.methods if method in REWARD_MACHINES]
+    told = (
         "**Learning curves for mail and coffee in the office** (Appendix E), with 1 to "
         f"{config.mail} items of mail, drawn anew in every episode. {config.trials} seeds (the"
         " paper has 5): interquartile means of the success of the greedy policy over all "
-        "amounts of mail, and the middle half of the seeds. Every method had twelve settings "
-        f"to choose from, each tried on {config.tuning_trials} other seeds; the planner has "
-        f"nothing to tune. CRM learns on the machine unrolled for {config.mail} items. Samples"
-        " are on a logarithmic scale; the planner’s curve ends after 10,000."
+        "amounts of mail, and the middle half of the seeds. "
+        f"{tuned(config.methods, config.tuning_trials)} "
     )
+    if unrolled:
+        told += f"{joined(unrolled)}: on the machine unrolled for {config.mail} items. "
+    return f"{told}Samples are on a logarithmic scale.{_ends(study)}{_solved(study)}"
+
+
+def _ends(study: Study) -> str:
+    """Curves that end before the others, as they were recorded."""
+    last = {
+        group.method: max(int(r.result["curve"][-1][0]) for r in group.records if _has_curve(r))
+        for group in study.groups
+        if any(_has_curve(record) for record in group.records)
+    }
+    most = max(last.values(), default=0)
+    short = [f"that of {method} after {end:,}" for method, end in last.items() if end < most]
+    return f" Curves end after {most:,} samples, {joined(short)}." if short else ""
+
+
+def _solved(study: Study) -> str:
+    groups = [group for group in study.groups if group.summary.run]
+    return f" Samples until solved: {sizes(groups)}." if groups else ""
+
+
+def _has_curve(record: Record) -> bool:
+    return record.done and bool(record.result["curve"])

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from cranium.experiments.reading import Study
-from cranium.experiments.reward_machines import PUBLISHED, REACHED, RewardMachinesConfig
+from cranium.experiments.reward_machines import (
+    BASELINES,
+    CASES,
+    PUBLISHED,
+    PUBLISHED_SHARES,
+    PUBLISHED_WAYS,
+    REACHED,
+    RewardMachinesConfig,
+)
+from cranium.experiments.work import shortest_way
+from cranium.figures.captions import joined
 from cranium.figures.style import colour, legend_below, marker, new_figure
 
 __all__ = ["caption", "draw"]
+
+_COMMON = BASELINES["QL"][1]
 
 
 def draw(study: Study) -> dict[str, Any]:
     """The figures of the experiment, by their names."""
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
-    with new_figure(8.4, 4.0) as figure:
+    with new_figure(8.4, 4.0, study.methods) as figure:
         panels = figure.subplots(1, len(config.cases), squeeze=False, sharey=True)[0]
         for axes, case in zip(panels, config.cases, strict=True):
             for method in config.methods:
@@ -55,17 +68,63 @@ def caption(study: Study) -> str:
     """What was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
+    parts = [
+        "**Reward-machine baselines in Toro Icarte’s office**, by their protocol, but that the "
+        "task of an episode is drawn at random where they take turns: the reward per step of "
+        f"training episodes (with exploration {_COMMON['exploration']}), averaged over the last "
+        "100 episodes for each task, as a share of that of the optimal policy with the same "
+        f"exploration. {config.trials} seeds: medians and the middle half. Learning rate "
+        f"{_COMMON['learning_rate']}, discount {_COMMON['discount']}, initial values "
+        f"{_COMMON['initial_value']:g}, shaping Φ = −V. Markers with a black edge are the "
+        f"published medians of the samples at which {REACHED} (dotted) is reached.",
+        *(_medians(study, case) for case in config.cases),
+        *(_share(study, case) for case in config.cases),
+        _ways(tuple(config.cases)),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _medians(study: Study, case: str) -> str:
+    """The medians of this run beside the published ones."""
+    assert isinstance(study.config, RewardMachinesConfig)
+    told = []
+    for method in study.config.methods:
+        group = study.group(method, case)
+        if group is None or not group.summary.run:
+            continue
+        ours = _median(group.summary.median, study.config.budget)
+        published = ""
+        if (case, method) in PUBLISHED:
+            published = f" (published: {_median(PUBLISHED[case, method], 100_000)})"
+        told.append(f"{method} {ours}{published}")
+    return f"Samples until {REACHED}, {case}: {'; '.join(told)}." if told else ""
+
+
+def _median(value: float | None, budget: int) -> str:
+    return f"not within {budget:,}" if value is None else f"{value:,.0f}"
+
+
+def _share(study: Study, case: str) -> str:
+    """At which share of the optimum HRM ends, which need not become optimal."""
+    group = study.group("HRM", case)
+    records = () if group is None else group.records
+    last = [r.result["rates"][-1][1] for r in records if r.done and r.result["rates"]]
+    if not last:
+        return ""
+    told = f"HRM ends at {np.median(last):.2f} of the optimum with {case}"
+    published = PUBLISHED_SHARES.get((case, "HRM"))
+    return f"{told}." if published is None else f"{told} (published: {published})."
+
+
+@lru_cache(maxsize=8)
+def _ways(cases: tuple[str, ...]) -> str:
+    """The shortest ways on our map; on the published one some are shorter."""
+    tasks = dict.fromkeys(task for case in cases for task in CASES[case].split("+"))
+    lengths = [shortest_way("ToroOffice", task) for task in tasks]
+    told = joined(f"{length:.0f}" for length in lengths)
     return (
-        "**Reward-machine baselines in Toro Icarte’s office**, by their protocol, but "
-        "that the task of an episode is drawn by lot where they take turns: the reward "
-        "per step of training episodes (with exploration 0.1), averaged over the last 100"
-        " episodes (400 with four tasks), as a share of that of the optimal policy with "
-        f"the same exploration. {config.trials} seeds: medians and the middle half. "
-        "Learning rate 0.5, discount 0.9, initial values 2, shaping Φ = −V. Markers with "
-        "a black edge are the published medians of the samples at which 0.9 (dotted) is "
-        "reached. On the map that the public code describes the shortest ways are 15, 29,"
-        " 29 and 30 steps; the published logs contain episodes of 11 and 23 steps, so "
-        "that those runs were made on a map with shorter ways: our absolute numbers are "
-        "greater, and HRM, whose options take the nearest way, stays at 0.70 of the "
-        "optimum with all four tasks, where 0.93 was published."
+        f"On the map that the public code describes the shortest way{'s' * (len(lengths) > 1)} "
+        f"({joined(tasks)}) take {told} steps; the published logs contain episodes of "
+        f"{joined(map(str, PUBLISHED_WAYS))} steps, so that those runs were made on another map, "
+        "and absolute numbers cannot agree."
     )

@@ -15,6 +15,7 @@ from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.natural_language import NaturalLanguageConfig
 from cranium.experiments.reading import Study
 from cranium.figures import complexity, deep, letter, natural_language, office, reward_machines
+from cranium.figures.captions import QUICK
 from cranium.figures.style import save
 
 __all__ = ["draw_study", "machines"]
@@ -53,7 +54,8 @@ def draw_study(
     for name, figure in module.draw(study).items():
         path = (folder or study.folder) / f"{name}.svg"
         save(figure, path, kinds)
-        write_bytes(path.with_suffix(".md"), (module.caption(study) + "\n").encode())
+        more = f" {QUICK}" if study.config.is_quick else ""
+        write_bytes(path.with_suffix(".md"), (module.caption(study) + more + "\n").encode())
         written.append(path)
     for name, machine in machines(study).items():
         path = (folder or study.folder) / f"{name}.svg"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,9 @@ _FIXED = {
     "CQL heads": 2,
 }
 """A method has the same colour in every figure."""
+PAIRS = len(COLOURS) * len(MARKERS)
+_figure: ContextVar[Mapping[str, int]] = ContextVar("looks of the figure", default={})  # noqa: B039
+"""The looks of the methods in the figure that is being drawn."""
 FEW = 150
 """A logarithmic axis that spans less has too few powers of ten."""
 SETTINGS: dict[Any, Any] = {
@@ -53,14 +58,49 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
+def looks(methods: Iterable[str]) -> dict[str, int]:
+    """A look for each method of a figure: a number that stands for a colour and a marker.
+
+    Methods of ours have fixed ones. Others get one by their name; where that is taken, the next
+    that is free. It does not depend on the order, and no two methods of a figure look the same
+    (there are 64 pairs of a colour and a marker; colours repeat after 8).
+
+    Example:
+        >>> looks(["mine", "CQL", "yours"]) == looks(["yours", "CQL", "mine"])
+        True
+        >>> len(set(looks([f"method {n}" for n in range(64)]).values()))
+        64
+    """
+    names = sorted(set(methods))
+    found = {name: _FIXED[name] for name in names if name in _FIXED}
+    for name in names:
+        if name not in found:
+            taken = set(found.values())
+            tier = min(len(found) // len(COLOURS), len(MARKERS) - 1) * len(COLOURS)
+            wanted = _by_name(name)
+            places = [tier + (wanted + step) % len(COLOURS) for step in range(len(COLOURS))]
+            places += [place for place in range(PAIRS) if place not in places]
+            found[name] = next((place for place in places if place not in taken), wanted)
+    return found
+
+
+def _by_name(name: str) -> int:
+    return hashlib.sha256(name.encode(errors="replace")).digest()[0] % len(COLOURS)
+
+
+def _look(method: str) -> int:
+    return _figure.get().get(method, _FIXED.get(method, _by_name(method)))
+
+
 def colour(method: str) -> str:
     """The colour of a method."""
-    return COLOURS[_FIXED.get(method, len(method)) % len(COLOURS)]
+    return COLOURS[_look(method) % len(COLOURS)]
 
 
 def marker(method: str) -> str:
-    """The marker of a method."""
-    return MARKERS[_FIXED.get(method, len(method)) % len(MARKERS)]
+    """The marker of a method: where colours repeat, it is another one."""
+    look = _look(method)
+    return MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
 
 
 def dashes(method: str) -> str:
@@ -76,12 +116,16 @@ def _style() -> Any:
 
 
 @contextmanager
-def new_figure(width: float, height: float) -> Iterator[Any]:
-    """A figure in this style; sizes are in inches."""
+def new_figure(width: float, height: float, methods: Iterable[str] = ()) -> Iterator[Any]:
+    """A figure in this style, in which each of these methods has a look; sizes are in inches."""
     from matplotlib.figure import Figure
 
-    with _style():
-        yield Figure(figsize=(width, height), layout="constrained")
+    before = _figure.set(looks(methods))
+    try:
+        with _style():
+            yield Figure(figsize=(width, height), layout="constrained")
+    finally:
+        _figure.reset(before)
 
 
 def _plain(value: float, _place: Any = None) -> str:
