@@ -4,10 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: help reproduction demo test test-llm test-ray test-sb3 check format docs pictures bench bench-deep clean
+# Every script in benchmarks/ is in one of these, so that "make smoke" or "make smoke-deep" runs it.
+BENCHMARKS := step product tables learners learner_costs samples
+BENCHMARKS_DEEP := sb3_buffer deep network_inputs
+BENCHMARKS_LONG := continuous deviation sb3_shares
+
+.PHONY: help reproduction demo test test-faults test-model test-llm test-ray test-sb3 check format docs pictures \
+	bench bench-deep bench-long smoke smoke-deep clean
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw the machine and the curves
 	@mkdir -p out
@@ -17,8 +23,14 @@ demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw
 	@$(BIN)/cranium solve Letter out/task.yaml
 	@$(BIN)/cranium train Letter out/task.yaml --learner planner --learner cql --until-solved --every 20 --curve out/curves.png
 
-test: $(VENV)/.dev  ## all tests but those that need Ray, Stable-Baselines3 or a large model
-	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray and not llm"
+test: $(VENV)/.dev  ## all tests but those of the targets below
+	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray and not faults and not local_model and not llm"
+
+test-model: $(VENV)/.dev  ## the tests that need a small language model (fetches 98 MB)
+	$(BIN)/python -m pytest -m local_model tests/assist src/cranium/assist
+
+test-faults: $(VENV)/.ray  ## processes of a Ray cluster are killed at random moments (an hour; FAULTS=3 is short)
+	$(BIN)/python -m pytest -m faults tests/faults
 
 test-ray: $(VENV)/.ray  ## the tests that need Ray: a cluster on this machine
 	$(BIN)/python -m pytest -m ray
@@ -62,18 +74,19 @@ reproduction: $(VENV)/.dev  ## the paper's experiments, and their figures for th
 	cp results/natural-language/machine-words.svg docs/pictures/
 
 bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
-	$(BIN)/python benchmarks/step.py
-	$(BIN)/python benchmarks/product.py
-	$(BIN)/python benchmarks/tables.py
-	$(BIN)/python benchmarks/learners.py
-	$(BIN)/python benchmarks/learner_costs.py
-	$(BIN)/python benchmarks/samples.py
+	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 bench-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torch, 1 GB)
-	$(BIN)/python benchmarks/sb3_buffer.py
-	$(BIN)/python benchmarks/deep.py
-	$(BIN)/python benchmarks/network_inputs.py counters
-	$(BIN)/python benchmarks/network_inputs.py cells
+	for name in $(BENCHMARKS_DEEP); do $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+bench-long: $(VENV)/.sb3 $(VENV)/.bench  ## what networks learn with which settings (an hour and a half)
+	for name in $(BENCHMARKS_LONG); do $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+smoke: $(VENV)/.bench  ## does every benchmark still run? In its smallest form (a minute)
+	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --smoke || exit 1; done
+
+smoke-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torch, 1 GB; three minutes)
+	for name in $(BENCHMARKS_DEEP) $(BENCHMARKS_LONG); do $(BIN)/python benchmarks/$$name.py --smoke || exit 1; done
 
 clean:  ## remove what make made
 	rm -rf $(VENV) out docs/_build

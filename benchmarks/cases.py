@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from typing import Any
 
-from peers import write
+from running import parse, parser_of, write
 
 
 def run_cases(
     name: str,
-    about: str,
+    about: str | None,
     cases: Iterable[str],
-    one: Callable[[str, int], Any],
+    one: Callable[[str, int, int], Any],
     tell: Callable[[list[Any]], str],
 ) -> None:
-    """Run a function of a case and a seed, say what came of each case, and write it down."""
-    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    """Run a function of a case, a seed and the most samples; tell and write what it returns."""
+    parser = parser_of(about)
     parser.add_argument("--seeds", type=int, default=20)
-    count = parser.parse_args().seeds
+    parser.add_argument("--most", type=int, default=sys.maxsize, help="samples of each run")
+    given = parse(parser, seeds=1, most=200)
     found = {}
     # JAX cannot be forked.
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        for case in cases:
-            found[case] = list(pool.map(partial(one, case), range(count)))
+        jobs = {
+            case: [pool.submit(one, case, seed, given.most) for seed in range(given.seeds)]
+            for case in cases
+        }
+        for case, runs in jobs.items():
+            found[case] = [run.result() for run in runs]
             print(f"{case:<45} {tell(found[case])}", flush=True)
-    write(name, found)
+    write(name, found, smoke=given.smoke)

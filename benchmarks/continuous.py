@@ -62,17 +62,19 @@ CASES: dict[str, Case] = {
 }
 
 
-def learn(case: str, seed: int) -> tuple[int | None, float]:
+def learn(case: str, seed: int, most: int) -> tuple[int | None, float]:
     """The samples until it was solved, and the success in other episodes."""
     make, learner, steps, settings = CASES[case]
     env = make()
-    every = 500 if "visit" in case else 1000
+    steps = min(steps, most)
+    every = min(500 if "visit" in case else 1000, steps)
     strewn = isinstance(env.unwrapped, WaterWorld)  # no episode is like another
     looks = {"evaluate_every": every, "evaluation_episodes": 20 if strewn else 2}
     result = cranium.train(
         env, learner, steps=steps, seed=seed, until="solved", **looks, **settings
     )
-    fresh = cranium.evaluate(env, result.policy, episodes=100, seed=1000)
+    episodes = min(100, max(1, most // 20))
+    fresh = cranium.evaluate(env, result.policy, episodes=episodes, seed=1000)
     return result.samples_to_solve, float(np.mean(fresh.success))
 
 

@@ -11,7 +11,6 @@ the engine of the experiments. Needs ``make bench-deep``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -26,9 +25,10 @@ import gymnasium as gym
 import torch
 from gymnasium import spaces
 from patrol import BATCH, HORIZON, OURS, fused, office, task
-from peers import PeerLabels, PeerMachine, Row, by_turns, medians, ratio, write
+from peers import PeerLabels, PeerMachine, Row, by_turns, medians, ratio
 from pycrm.agents.sb3.dqn import CounterfactualDQN
 from pycrm.crossproduct import CrossProduct
+from running import parse, parser_of, write
 from stable_baselines3 import DQN
 
 import cranium
@@ -158,10 +158,11 @@ def together(steps: int, count: int) -> float:
 
 def main() -> None:
     """Measure all of them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--steps", type=int, default=12_000)
-    given = parser.parse_args()
+    parser.add_argument("--seeds", type=int, default=10, help="half of them in a loop")
+    given = parse(parser, turns=1, steps=240, seeds=2)
     torch.set_num_threads(1)
     runs = {
         "ours": fused(given.steps),
@@ -177,11 +178,12 @@ def main() -> None:
         for fast in ("ours", "ours, heads", "ours, compiled anew"):
             results[f"{slow} / {fast}"] = told = ratio(found, slow, fast)
             print(f"{slow} / {fast}: {told['median']:.1f}")
-    results["10 seeds"] = seconds = seeds(given.steps, 10)
-    print(f"10 seeds on all cores: {seconds:.1f} s")
-    results["together"] = times = together(given.steps // 6, 5)
-    print(f"5 seeds in one loop take {times:.1f} times as long as one after the other")
-    write("deep", json.loads(json.dumps(results)))
+    results[f"{given.seeds} seeds"] = seconds = seeds(given.steps, given.seeds)
+    print(f"{given.seeds} seeds on all cores: {seconds:.1f} s")
+    half = given.seeds // 2
+    results["together"] = times = together(given.steps // 6, half)
+    print(f"{half} seeds in one loop take {times:.1f} times as long as one after the other")
+    write("deep", json.loads(json.dumps(results)), smoke=given.smoke)
 
 
 if __name__ == "__main__":

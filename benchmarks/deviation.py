@@ -36,7 +36,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def success(case: str, seed: int) -> float:
+def success(case: str, seed: int, most: int) -> float:
     """The success of the greedy policy after the samples of a case."""
     told = CASES[case]
     task = with_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
@@ -44,7 +44,7 @@ def success(case: str, seed: int) -> float:
     env = cranium.product(world, task, horizon=told.get("horizon", LONG))
     settings = {**NEAREST, **told.get("settings", {}), "batch": BATCH}
     settings["exploration"] = Schedule(**settings["exploration"])
-    steps = told.get("steps", STEPS)
+    steps = min(told.get("steps", STEPS), most)
     result = cranium.train(env, "cdqn", steps=steps, seed=seed, evaluate_every=steps, **settings)
     return float(result.evaluation.success.mean())
 

@@ -8,7 +8,6 @@ runs this.
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import statistics
@@ -23,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from learners import compiled_run, imagined, learn, live_run, timed
-from peers import write
+from running import parse, parser_of, write
 
 import cranium
-from cranium.learners.memory import IMAGINED
+from cranium.learners.config import IMAGINED
 from cranium.worlds import LetterEnv, LetterSpec
 
 LANGUAGES = {1: "A^N B^N", 2: "A^N B^M C^M D^N", 3: "A^N B^M C^K D^K E^M F^N"}
@@ -150,7 +149,7 @@ def counters_and_limits(options: Any) -> list[dict[str, Any]]:
     """All ways for all sizes."""
     rows = []
     for counters in LANGUAGES:
-        for limit in (10, 100, 1000):
+        for limit in options.limits:
             grid = grid_bytes(task(counters, limit))
             print(f"  {counters} counters up to {limit}: the full grid would take {size(grid)}")
             row: dict[str, Any] = {"counters": counters, "limit": limit, "grid bytes": grid}
@@ -203,17 +202,20 @@ def first_use(turns: int) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--limits", type=int, nargs="+", default=[10, 100, 1000])
+    parser.add_argument("--processes", type=int, default=3, help="fresh ones, for each first use")
     parser.add_argument("--updates", type=int, default=5_000_000, help="in a turn")
     parser.add_argument("--live-steps", type=int, default=5_000)
     parser.add_argument("--patience", type=int, default=20, help="seconds to list everything")
-    options = parser.parse_args()
+    small = {"turns": 1, "updates": 1, "live_steps": 100, "patience": 2, "processes": 1}
+    options = parse(parser, limits=[2, 1000], **small)
     print("first use, in fresh processes")
-    results: dict[str, Any] = {"first use": first_use(3)}
+    results: dict[str, Any] = {"first use": first_use(options.processes)}
     print("counters and their limits")
     results["counters"] = counters_and_limits(options)
-    write("learner_costs", results)
+    write("learner_costs", results, smoke=options.smoke)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ the same values. ``make bench`` runs this.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import statistics
@@ -32,10 +31,10 @@ from peers import (
     in_c,
     medians,
     ratio,
-    write,
 )
 from pycrm.agents.tabular import CounterfactualQLearningAgent
 from pycrm.crossproduct import CrossProduct
+from running import parse, parser_of, write
 
 import cranium
 from cranium.aamdp.planning import model_of
@@ -287,11 +286,11 @@ def show(name: str, found: Any, goals: dict[str, float]) -> None:
 
 def main() -> None:
     """Measure both paths."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--steps", type=int, default=2_000_000, help="compiled")
     parser.add_argument("--live-steps", type=int, default=20_000)
-    options = parser.parse_args()
+    options = parse(parser, turns=1, steps=2_000, live_steps=500)
     results = {}
     with tempfile.TemporaryDirectory() as folder:
         library = in_c(CQL_IN_C, Path(folder), "-ffp-contract=off")  # ours rounds every step, too
@@ -307,7 +306,7 @@ def main() -> None:
         found = compare_live(configurations, options.turns, options.live_steps)
         show(name, found, {"times the peer": 50, "overhead": 1.5e-6})
         results[name] = found
-    write("learners", results)
+    write("learners", results, smoke=options.smoke)
 
 
 if __name__ == "__main__":

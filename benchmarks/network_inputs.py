@@ -9,14 +9,13 @@ numbers are shown one-hot, jointly, or scaled, that with a greater learning rate
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from peers import write
+from running import parse, parser_of, write
 
 from cranium.experiments import LocalEngine, NetworksConfig, Store
 from cranium.experiments.deep import ANYWHERE, LETTERS
@@ -46,7 +45,7 @@ def counters(seeds: int, steps: int) -> Iterator[Job]:
                 task="anbcdn",
                 learner="cdqn",
                 options={"times": [1, 3], "observation": "paper"},  # which does not give N away
-                settings={**told, "imagined": 6, "exploration": 0.3},
+                settings={**told, "num_counterfactuals": 6, "exploration": 0.3},
                 steps=steps,
                 every=steps // 20,
                 until=None,
@@ -72,15 +71,9 @@ def success(trial: TrainingTrial, record: Record) -> dict[str, float]:
     return {case: float(np.mean(list(each.values()))) for case, each in found.items() if each}
 
 
-def main() -> None:
+def compare(what: str, given: Any) -> None:
     """Train, test, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["counters", "cells"])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=40_000)
-    parser.add_argument("--workers", type=int, default=None)
-    given = parser.parse_args()
-    jobs = list({"counters": counters, "cells": cells}[given.what](given.seeds, given.steps))
+    jobs = list(KINDS[what](given.seeds, given.steps))
     found: dict[str, list[float]] = {}
     with LocalEngine(given.workers) as engine:
         for number, (job, record) in enumerate(engine.run(jobs)):
@@ -90,7 +83,22 @@ def main() -> None:
     for name, shares in sorted(found.items()):
         always = sum(share == 1 for share in shares)
         print(f"{name:40} {np.mean(shares):.2f}  {always} of {len(shares)} always")
-    write(f"network-inputs-{given.what}", found)
+    write(f"network-inputs-{what}", found, smoke=given.smoke)
+
+
+KINDS = {"counters": counters, "cells": cells}
+
+
+def main() -> None:
+    """Compare one of them, or both."""
+    parser = parser_of(__doc__)
+    parser.add_argument("what", choices=KINDS, nargs="?", help="left out, both")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--workers", type=int, default=None)
+    given = parse(parser, seeds=1, steps=200)
+    for what in [given.what] if given.what else KINDS:
+        compare(what, given)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
-"""What ours is compared with, and how: PyCRM, C, dictionaries; turns, ratios, results."""
+"""What ours is compared with, and how: PyCRM, C, dictionaries; turns, ratios."""
 
 from __future__ import annotations
 
 import ctypes
-import json
-import platform
 import shutil
 import statistics
 import subprocess
@@ -25,8 +23,6 @@ try:
     from pycrm.label import LabellingFunction
 except ImportError:
     sys.exit("the peer is not installed: run make bench")
-
-OUT = Path(__file__).parents[1] / "out" / "bench"
 
 
 class Event(Enum):
@@ -361,12 +357,3 @@ def ratio(found: Mapping[str, list[float]], slow: str, fast: str) -> dict[str, f
     """How many times as long one takes as the other, turn by turn: the median and the range."""
     ratios = [a / b for a, b in zip(found[slow], found[fast], strict=True)]
     return {"median": statistics.median(ratios), "least": min(ratios), "greatest": max(ratios)}
-
-
-def write(name: str, results: Any) -> None:
-    """Write results into out/bench."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    about = {"python": platform.python_version(), "machine": platform.machine()}
-    text = json.dumps({**about, "results": results}, indent=2, ensure_ascii=False)
-    (OUT / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-    print(f"written to out/bench/{name}.json")

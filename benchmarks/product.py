@@ -9,7 +9,6 @@ runs this.
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from peers import LETTER, OFFICE, PeerLabels, PeerMachine, Row, by_turns, medians
 from pycrm.crossproduct import CrossProduct
+from running import parse, parser_of
 
 import cranium
 from cranium.worlds import FiniteWorld, LetterEnv, OfficeWorld
@@ -90,9 +90,9 @@ def measure(
 
 def main() -> None:
     """Measure both tasks of the paper."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=25)
-    turns = parser.parse_args().turns
+    turns = parse(parser, turns=1).turns
     measure("anbcdn", lambda: LetterEnv.experiment((1, 5)), LETTER, turns)
     measure("office", lambda: OfficeWorld((1, 5)), OFFICE, turns)
 

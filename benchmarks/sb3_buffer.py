@@ -4,13 +4,12 @@
 * storing a step, against PyCRM, which makes and stores one transition for each configuration;
 * training SB3's DQN with our buffer, against DQN as it is.
 
-All take turns, so that a busy machine slows all of them. Needs ``cranium[sb3]`` and, like the other
-benchmarks, PyCRM: see ``make bench``.
+All take turns, so that a busy machine slows all of them. Needs the extra ``sb3`` and, like the
+other benchmarks, PyCRM: ``make bench-deep`` installs both.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from peers import LETTER, PeerLabels, PeerMachine, by_turns, medians, ratio, write
+from peers import LETTER, PeerLabels, PeerMachine, by_turns, medians, ratio
 from pycrm.crossproduct import CrossProduct
+from running import parse, parser_of, write
 from stable_baselines3 import DQN
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
@@ -158,10 +158,10 @@ def training(counterfactually: bool, steps: int) -> Callable[[], float]:
 
 def main() -> None:
     """Measure all three."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--steps", type=int, default=3_000, help="of each training run")
-    given = parser.parse_args()
+    given = parse(parser, turns=1, steps=200)
     torch.set_num_threads(1)
     env, replay = task()
     assert isinstance(env.encoding, BoxEncoding)
@@ -199,7 +199,7 @@ def main() -> None:
             f"{name}: {shown}; {slow} / {fast}: {middle['median']:.2f} "
             f"({middle['least']:.2f} to {middle['greatest']:.2f})"
         )
-    write("sb3_buffer", results)
+    write("sb3_buffer", results, smoke=given.smoke)
 
 
 if __name__ == "__main__":

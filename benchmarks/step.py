@@ -11,12 +11,13 @@ turns and its range. ``make bench`` installs the peer (pyrewardmachines) and run
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from enum import Enum
+
+from running import parse, parser_of
 
 import cranium
 
@@ -120,10 +121,10 @@ def seconds_per_call(run: Callable[[], int], budget: float) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=0.1, help="per measurement")
-    options = parser.parse_args()
+    options = parse(parser, rounds=1, seconds=0.01)
     ours = {
         "step": our_runner(),
         "step, names": our_runner(names=True),

@@ -6,7 +6,6 @@ configuration-steps per second and the ratio to C (gcc or cc, -O3). ``make bench
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import statistics
 import tempfile
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 from peers import in_c
+from running import parse, parser_of
 
 import cranium
 from cranium.compiled import ConfigurationSpace
@@ -51,12 +51,12 @@ int64_t run_many(const int32_t *next, int64_t num, const int32_t *labels, int64_
 
 def main() -> None:
     """Measure, and print the medians over the turns."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=25)
     parser.add_argument("--machines", type=int, default=4096)
     parser.add_argument("--labels", type=int, default=2000)
     parser.add_argument("--limit", type=int, default=50)
-    options = parser.parse_args()
+    options = parse(parser, turns=1, machines=64, labels=100)
     space = ConfigurationSpace(cranium.loads(MACHINE), ["A", "B", "C"], counter_limit=options.limit)
     table = np.ascontiguousarray(space.tables.next_configuration)
     rng = np.random.default_rng(0)

@@ -14,6 +14,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 2
 html_theme = "furo"
 html_title = "Cranium"
 html_extra_path = ["automaton.schema.json"]

@@ -55,6 +55,7 @@ PUBLIC = {
     "save",
     "unroll",
     "AutomatonAugmentedMDP",
+    "Monitor",
     "Policy",
     "evaluate",
     "learners",
@@ -64,6 +65,7 @@ PUBLIC = {
     "labelling_from_cells",
     "product",
     "replay",
+    "rising_edges",
     "solve",
     "worlds",
     "find_product",
@@ -83,7 +85,8 @@ def test_every_error_is_exported_and_drawn_in_the_tree():
         for name, value in vars(cranium.errors).items()
         if inspect.isclass(value) and issubclass(value, cranium.CraniumError)
     }
-    assert classes | {"Place", "UnsoundLabelsWarning"} == set(cranium.errors.__all__)
+    others = {"HorizonWarning", "PersistentEventWarning", "Place", "UnsoundLabelsWarning"}
+    assert classes | others == set(cranium.errors.__all__)
     for name in classes:
         assert name in cranium.errors.__doc__
 

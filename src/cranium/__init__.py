@@ -3,11 +3,13 @@
 from cranium import assist, errors, languages, learners, replay, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
+    Monitor,
     check_labelling,
     find_product,
     labelling,
     labelling_from_cells,
     product,
+    rising_edges,
     solve,
 )
 from cranium.automata import library
@@ -45,6 +47,7 @@ __all__ = [
     "Equivalence",
     "Finding",
     "Formula",
+    "Monitor",
     "Policy",
     "Reward",
     "RewardFunction",
@@ -75,6 +78,7 @@ __all__ = [
     "parse_formula",
     "product",
     "replay",
+    "rising_edges",
     "save",
     "solve",
     "train",

@@ -30,6 +30,7 @@
     ├── PolicyError                     a policy that was asked about something it never learned
     ├── DrawingError                    a picture that could not be made
     ├── RecordError                     a record of an experiment that is damaged, or missing
+    ├── EngineError                     processes or machines that disappear, time after time
     ├── EpisodeError                    a kept episode that is damaged, or cannot be played again
     ├── AssistError                     words that did not become a task
     │   ├── ModelError                  a language model that cannot be reached, or does not answer
@@ -40,6 +41,8 @@
     └── FileAccessError                 a file that could not be read or written
 
     UnsoundLabelsWarning                (a warning) a label depends on something unobserved
+    PersistentEventWarning              (a warning) an event stays true where the task wants moments
+    HorizonWarning                      (a warning) nothing says that episodes must end
 
 Every error says which rule was broken and by which value, where (``place``: a file, line and
 column, when the machine came from a file) and what to do about it (``fix``).
@@ -52,6 +55,9 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
+DISTRIBUTION = "cranium-rl"
+"""The name of the package for pip; it is imported as ``cranium``."""
+
 __all__ = [
     "AssistError",
     "AutomatonError",
@@ -62,11 +68,13 @@ __all__ = [
     "DisagreementError",
     "DrawingError",
     "DuplicateNameError",
+    "EngineError",
     "EpisodeEndedError",
     "EpisodeError",
     "FileAccessError",
     "FileFormatError",
     "FormulaSyntaxError",
+    "HorizonWarning",
     "InvalidArgumentError",
     "InvalidNameError",
     "LabelError",
@@ -76,6 +84,7 @@ __all__ = [
     "ModelError",
     "NoTransitionError",
     "NondeterminismError",
+    "PersistentEventWarning",
     "Place",
     "PlanError",
     "PolicyError",
@@ -325,8 +334,24 @@ class WorldError(CraniumError, ValueError):
     """An environment that does not fit its table, its task or its labelling."""
 
 
+class HorizonWarning(UserWarning):
+    """Nothing says that the episodes of a product must end: it was made without a horizon.
+
+    An agent that is lost then never starts anew, counters have no limit, and evaluations have to
+    cut episodes off (they say where).
+
+    Example:
+        >>> import warnings
+        >>> warnings.simplefilter("ignore", HorizonWarning)  # where no horizon is meant
+    """
+
+
 class UnsoundLabelsWarning(UserWarning):
     """A label depends on something that is not observed: imagined experience would be wrong."""
+
+
+class PersistentEventWarning(UserWarning):
+    """An event stays true for several steps, and makes a task that expects moments fail."""
 
 
 class ConversionError(CraniumError, ValueError):
@@ -343,6 +368,10 @@ class DrawingError(CraniumError, ValueError):
 
 class RecordError(CraniumError, ValueError):
     """A record of an experiment that is damaged, or missing."""
+
+
+class EngineError(CraniumError, RuntimeError):
+    """The processes or machines that run trials disappear, time after time: that is no result."""
 
 
 class EpisodeError(CraniumError, ValueError):
@@ -378,9 +407,32 @@ class DisagreementError(AssistError, ValueError):
 class MissingExtraError(CraniumError, RuntimeError):
     """A part that needs a package which is not installed."""
 
+    @classmethod
+    def of(cls, message: str, extra: str, instead: str = "") -> Self:
+        """Say what is missing, how the optional part is installed, and what could be done instead.
+
+        Example:
+            >>> raise MissingExtraError.of("Parquet needs pyarrow", "parquet")
+            Traceback (most recent call last):
+            cranium.errors.MissingExtraError: Parquet needs pyarrow
+              fix: pip install '.[parquet]' in a clone of Cranium (not on PyPI yet: cranium-rl)
+        """
+        return cls(message, fix=install_hint(extra, instead))
+
 
 class FileAccessError(CraniumError, OSError):
     """A file that could not be read or written."""
+
+
+def install_hint(extra: str, instead: str = "") -> str:
+    """Say how an optional part is installed, until the package is published as ``cranium-rl``.
+
+    Example:
+        >>> install_hint("ray")
+        "pip install '.[ray]' in a clone of Cranium (not on PyPI yet: cranium-rl)"
+    """
+    here = f"pip install '.[{extra}]' in a clone of Cranium (not on PyPI yet: {DISTRIBUTION})"
+    return f"{here}; or {instead}" if instead else here
 
 
 def check_count(what: str, value: object, *, least: int = 1) -> int:

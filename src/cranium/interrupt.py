@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a compiler is done.
+"""Ctrl-C waits until a compiler is done, and other ends that are asked for are like Ctrl-C.
 
 In the middle of it JAX would end the process, and Numba would lose the interruption, or be left
 half loaded.
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["held"]
+__all__ = ["endings", "held"]
 
 
 @contextmanager
@@ -43,3 +43,38 @@ def held() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if came:
             before(*came[-1])
+
+
+@contextmanager
+def endings() -> Iterator[None]:
+    """Let the end that is asked for (SIGTERM, or a terminal that closes) be like Ctrl-C.
+
+    What is held can then be given back, and what is done is kept.
+
+    Example:
+        >>> import os
+        >>> try:
+        ...     with endings():
+        ...         os.kill(os.getpid(), signal.SIGTERM)
+        ... except KeyboardInterrupt:
+        ...     print("ends")
+        ends
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals belong to that one
+        yield
+        return
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    found = [getattr(signal, name) for name in names]
+    # Who ignores one of them, as nohup does, means it.
+    handled = [each for each in found if signal.getsignal(each) == signal.SIG_DFL]
+    for each in handled:
+        signal.signal(each, interrupt)
+    try:
+        yield
+    finally:
+        for each in handled:
+            signal.signal(each, signal.SIG_DFL)

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -550,6 +551,20 @@ def test_evaluate_refuses_what_is_no_agent_and_says_when_one_fails(run, tmp_path
     machine = cranium.library.load("anbcn")
     cranium.Policy(np.zeros((1, 1, 2)), (7,), (machine.start,), machine).save(tmp_path / "bare.npz")
     assert "does not say in which world" in run("evaluate", "bare.npz", code=BAD)
+
+
+def test_evaluate_says_when_the_world_is_another(run, tmp_path):
+    run("train", "Letter", "anbcdn", "--with", "times=1", "--steps", "50", "--save", "agent.npz")
+    assert "world  " not in run("evaluate", "agent.npz", code=NOT_GOOD)
+    shown = run("evaluate", "agent.npz", "--with", "start=5..5", "--with", "times=1", code=NOT_GOOD)
+    assert (
+        "world     another than in training: other transitions; other labels; other starts" in shown
+    )
+    policy = cranium.Policy.load(tmp_path / "agent.npz")
+    replace(policy, world={**policy.world, "horizon": 50}).save(tmp_path / "agent.npz")
+    refused = " ".join(run("evaluate", "agent.npz", code=BAD).split())
+    assert "made for another world: horizon: 50 in training, 100 here" in refused
+    assert "--with NAME=VALUE" in refused
 
 
 def test_ctrl_c_while_training_keeps_what_was_learned(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,10 @@ NAMES = [
     *("letter", "letter-paper", "complexity", "office"),
     *("reward-machines", "deep", "natural-language"),
 ]
+QUICK = [  # as results lists them: by experiment, then by name
+    *("letter-paper-quick", "letter-quick", "complexity-quick", "office-quick"),
+    *("reward-machines-quick", "deep-quick", "natural-language-quick"),
+]
 
 
 def call(*arguments, code=GOOD):
@@ -39,7 +44,7 @@ def test_reproduce_all_quick_in_a_fresh_folder(tmp_path, monkeypatch):
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == GOOD, done.stdout + done.stderr
     for name in NAMES:
-        figure = tmp_path / "results" / name / name
+        figure = tmp_path / "results" / f"{name}-quick" / name
         check_picture(figure.with_suffix(".png"))
         assert figure.with_suffix(".svg").read_text().startswith("<?xml")
         assert figure.with_suffix(".md").read_text().startswith("**")
@@ -61,15 +66,17 @@ def check_tables() -> None:
     for word in ("planner", "all N, one machine", "CRM+RS", "3 of 3", "coffee and mail"):
         assert word in shown
     told = json.loads(call("results", "results", "--json"))
-    assert list(told) == NAMES
+    assert list(told) == QUICK
     assert [(each["missing"], each["failed"]) for each in told.values()] == [(0, 0)] * 7
     call("results", "results", "--csv", "trials.csv")
     with Path("trials.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     mine = [float(r["value"]) for r in rows if (r["method"], r["case"]) == ("planner", "N = 1")]
-    assert {r["experiment"] for r in rows} == set(NAMES)
+    assert {r["experiment"] for r in rows} == set(QUICK)
     found = [
-        g for g in told["letter"]["groups"] if (g["method"], g["case"]) == ("planner", "N = 1")
+        g
+        for g in told["letter-quick"]["groups"]
+        if (g["method"], g["case"]) == ("planner", "N = 1")
     ]
     assert np.mean(mine) == found[0]["mean"]
     assert len(mine) == found[0]["run"] == 3
@@ -148,8 +155,109 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(tmp_path):
     assert len(there) >= 20
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     assert "trials are missing" in call("results", tmp_path / "results")
-    small = tmp_path / "mine.toml"
-    small.write_text('[letter]\ntrials = 1\ntimes = [1, 2, 3, 4, 5]\nmethods = ["QL"]\n')
-    call("reproduce", "--config", small, "--dir", tmp_path / "results")
+    again = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    while len(list(folder.glob("*-*.json"))) < len(there) + 20:
+        assert again.poll() is None
+        time.sleep(0.1)
+    again.send_signal(signal.SIGINT)
+    again.communicate(timeout=60)
     for path, when in there.items():
         assert path.stat().st_mtime_ns == when, "what was there is not run again"
+
+
+@pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-C at once", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_a_run_that_is_ended_ends_quietly(tmp_path, how):
+    command = [sys.executable, "-m", "cranium", "reproduce", "letter", "--workers", "2"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    folder = tmp_path / "results" / "letter"
+    begun = folder / "experiment.json" if how == "Ctrl-C at once" else folder
+    while not begun.exists() or (begun == folder and len(list(folder.glob("*-*.json"))) < 5):
+        assert process.poll() is None
+        time.sleep(0.02)
+    if how == "Ctrl-C at once":
+        time.sleep(0.7)  # the workers are being started
+    if how.startswith("Ctrl-C"):
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
+    else:
+        process.send_signal(getattr(signal, how))
+    shown, errors = process.communicate(timeout=60)
+    assert "leaked" not in errors
+    assert "Traceback" not in errors
+    assert "Warning" not in errors
+    if how == "SIGKILL":
+        assert process.returncode == -signal.SIGKILL
+    else:
+        assert process.returncode == INTERRUPTED, errors
+        assert "interrupted; the same command goes on" in shown
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_quick_run_and_a_full_one_leave_each_other_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    Path("mine.toml").write_text("[complexity]\nmost = 12\ntrials = 1\n")
+    command = ["reproduce", "--config", "mine.toml", "--workers", "1"]
+    call(*command)
+    full = snapshot(Path("results/complexity"))
+    assert "unrolled up to 12" in full["complexity.md"].decode()
+    call(*command, "--quick")
+    quick = snapshot(Path("results/complexity-quick"))
+    assert snapshot(Path("results/complexity")) == full
+    assert "unrolled up to 10" in quick["complexity.md"].decode()
+    call(*command)
+    assert snapshot(Path("results/complexity-quick")) == quick
+    shown = call("results")
+    assert "The size of machines: states" in shown
+    assert "The size of machines, quick run: states" in shown
+    call("report")
+    page = Path("results/report.html").read_text()
+    assert 'id="complexity"' in page
+    assert 'id="complexity-quick"' in page
+    assert "<h2>The size of machines, quick run</h2>" in page
+
+
+def test_other_settings_do_not_take_a_folder_over(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text("[complexity]\nmost = 2\ntrials = 2\n")
+    call("reproduce", "--config", "mine.toml", "--workers", "1")
+    full = snapshot(Path("results/complexity"))
+    Path("mine.toml").write_text("[complexity]\nmost = 2\ntrials = 1\n")
+    shown = call("reproduce", "--config", "mine.toml", "--workers", "1", code=BAD)
+    assert "holds complexity with other settings (trials: 2, not 1)" in shown.replace("\n", " ")
+    assert "--dir" in shown
+    assert snapshot(Path("results/complexity")) == full
+    call("reproduce", "--config", "mine.toml", "--workers", "1", "--dir", "other")
+
+
+class Cluster:
+    """An engine elsewhere, with many cores."""
+
+    workers = 64
+
+
+def test_how_long_a_cluster_takes_is_worked_out_from_its_own_cores():
+    from cranium.cli import experiments
+    from cranium.experiments import LocalEngine
+
+    class Slow:
+        def cpu_seconds(self):
+            return 6_400.0
+
+    here = LocalEngine().workers
+    assert experiments._duration([Slow()], Cluster()) == "about 2 minutes"
+    assert experiments._duration([Slow()], None) == "about 2 hours of CPU time"
+    assert experiments._duration([Slow()], LocalEngine(64 * here)) == (
+        experiments._duration([Slow()], LocalEngine(here))
+    )
+
+
+def test_before_a_cluster_is_joined_only_the_cpu_time_is_known():
+    shown = call("reproduce", "complexity", "--engine", "ray", "--dry-run")
+    assert "of CPU time" in shown
+    assert "shared among the cores of the cluster" in shown

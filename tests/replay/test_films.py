@@ -66,7 +66,7 @@ def test_an_mp4_can_be_read_again(episode, tmp_path):
 
 def test_without_ffmpeg_it_says_what_to_install(episode, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
-    with pytest.raises(CraniumError, match=r"(?s)needs ffmpeg.*cranium\[video\]"):
+    with pytest.raises(CraniumError, match=r"(?s)needs ffmpeg.*pip install '\.\[video\]'"):
         write_film(episode, tmp_path / "e.mp4")
     assert not (tmp_path / "e.mp4").exists()
 

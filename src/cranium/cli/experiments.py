@@ -13,9 +13,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from cranium.cli.output import INTERRUPTED, errors_as_json, say, table_console
+from cranium.cli.output import INTERRUPTED, complain, errors_as_json, say, table_console
 from cranium.cli.sources import AsJson
-from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError, check_count
+from cranium.errors import (
+    EngineError,
+    InvalidArgumentError,
+    MissingExtraError,
+    UnknownNameError,
+    check_count,
+)
+from cranium.interrupt import endings
 
 __all__ = ["register"]
 
@@ -35,7 +42,10 @@ def reproduce(
     ] = None,
     folder: Annotated[Path, typer.Option("--dir", help="Where the results go.")] = FOLDER,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few trials, to see that it works.")
+        bool,
+        typer.Option(
+            "--quick", help="Few trials, to see that it works; into folders of their own."
+        ),
     ] = False,
     trials: Annotated[
         int | None, typer.Option("--trials", help="How many seeds.", show_default=False)
@@ -70,22 +80,22 @@ def reproduce(
 
     What is there already is not run again: after Ctrl-C, a crash or with more trials, the same
     command goes on. Every result is a file in DIR; figures, captions and tables are made from them.
+    A folder holds one experiment with one choice of settings; others are refused there.
     For example: cranium reproduce all --quick,
     or: cranium reproduce letter --trials 10 --engine ray --address auto
     """
     configs = _configs(names, config, quick=quick, trials=trials, protocol=protocol)
     if address is not None and engine != "ray":
         raise InvalidArgumentError("an address is of a Ray cluster", fix="add --engine ray")
-    if len(configs) > 1 or dry_run:
-        for each in configs:
-            say(_plan(each, workers or _cores()))
-        say(f"all of it: {_duration(configs, workers or _cores())}")
-    if dry_run:
+    if dry_run:  # a cluster is not joined for it, so how many cores it has is not known
+        _plans(configs, None if engine == "ray" else _engine(engine, workers, address))
         return
     for each in configs:
         each.require()
     failed = False
-    with _engine(engine, workers, address) as found:
+    with endings(), _engine(engine, workers, address) as found:
+        if len(configs) > 1:
+            _plans(configs, found)
         for each in configs:
             failed |= _run(each, folder, found, retry_failed=retry_failed)
     where = shlex.quote(str(folder))
@@ -150,24 +160,39 @@ def _can_run(config: Any) -> bool:
     return True
 
 
-def _cores() -> int:
+def _cores(engine: Any) -> int:
+    """How many trials an engine runs at once without their being in each other's way."""
     from cranium.experiments import LocalEngine
 
-    return LocalEngine().workers
+    workers: int = engine.workers
+    return min(workers, LocalEngine().workers) if isinstance(engine, LocalEngine) else workers
 
 
-def _duration(configs: list[Any], workers: int) -> str:
-    """About how long they take, from what they took where this was written."""
-    seconds = sum(config.cpu_seconds() for config in configs) / min(workers, _cores())
-    for size, unit in ((5_400, 3_600), (90, 60)):
+def _duration(configs: list[Any], engine: Any | None) -> str:
+    """About how long they take, from what they took where this was written.
+
+    Without an engine it is not known on how many cores: then it is the CPU time.
+    """
+    seconds = sum(config.cpu_seconds() for config in configs)
+    seconds /= 1 if engine is None else _cores(engine)
+    told = f"about {seconds:.0f} seconds"
+    for size, unit in ((90, 60), (5_400, 3_600)):
         if seconds > size:
-            return f"about {seconds / unit:,.0f} {'hours' if unit == 3_600 else 'minutes'}"
-    return f"about {seconds:.0f} seconds"
+            told = f"about {seconds / unit:,.0f} {'hours' if unit == 3_600 else 'minutes'}"
+    return told if engine is not None else f"{told} of CPU time"
 
 
-def _plan(config: Any, workers: int) -> str:
-    told = _duration([config], workers)
-    return f"{config.folder}: {config.trials} trials a method, {told} with {workers} at once"
+def _plan(config: Any, engine: Any | None) -> str:
+    told = f"{config.folder}: {config.trials} trials a method, {_duration([config], engine)}"
+    return told if engine is None else f"{told} with {engine.workers} at once"
+
+
+def _plans(configs: list[Any], engine: Any | None) -> None:
+    """Say what is run, and how long that takes."""
+    for each in configs:
+        say(_plan(each, engine))
+    told = "" if engine is not None else ", shared among the cores of the cluster"
+    say(f"all of it: {_duration(configs, engine)}{told}")
 
 
 def _engine(kind: str, workers: int | None, address: str | None) -> Any:
@@ -183,13 +208,16 @@ def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:
     from cranium.experiments.reading import read_study
     from cranium.figures.studies import draw_study
 
-    say(_plan(config, engine.workers))
+    say(_plan(config, engine))
     place = folder / config.folder
-    if _was_other(config, place):
-        say(f"  {place} held it with other settings: its records stay, its figures are made anew")
     watcher = ProgressWatcher(config.heading)
-    with damage_told():
-        outcome = run(config, place, engine, retry_failed=retry_failed, watcher=watcher)
+    try:
+        with damage_told():
+            outcome = run(config, place, engine, retry_failed=retry_failed, watcher=watcher)
+    except EngineError as problem:
+        complain(f"stopped: {problem}")
+        say(f"what is done is in {place}")
+        raise typer.Exit(FAILED) from None
     say(
         f"  {outcome.ran:,} trials in {outcome.seconds:.0f} s, {outcome.there:,} were there already"
     )
@@ -204,21 +232,9 @@ def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:
     for path in draw_study(read_study(place)):
         more = ".png, .md" if path.with_suffix(".md").exists() else ".png"
         say(f"  wrote {path} (and {more})")
-    if config.folder == "letter-paper":
+    if "paper" in config.variants:
         say("  its flaws are stated in the caption: see the .md file, or the report")
     return bool(outcome.failed)
-
-
-def _was_other(config: Any, place: Path) -> bool:
-    """Whether a folder holds the experiment with other settings than these."""
-    from cranium.experiments.configs import config_data
-    from cranium.experiments.runner import CONFIG
-
-    try:
-        told = json.loads((place / CONFIG).read_bytes())
-    except (OSError, ValueError):
-        return False
-    return bool(told != json.loads(json.dumps(config_data(config))))
 
 
 @contextmanager

@@ -30,6 +30,8 @@ from cranium.cli.sources import (
 from cranium.errors import InvalidArgumentError, PolicyError, check_count
 from cranium.learners import LEARNERS, Evaluation, Schedule, TrainingResult
 from cranium.learners.choice import choose_config
+from cranium.learners.fingerprint import differences
+from cranium.learners.live_evaluation import CONFIRMED
 from cranium.replay.files import as_options, check_place, save_episode
 
 __all__ = ["register"]
@@ -264,6 +266,7 @@ def _as_data(result: TrainingResult, seconds: float) -> dict[str, Any]:
         "overflows": result.overflows,
         "interrupted": result.interrupted,
         "evaluation": _evaluation_data(result.evaluation),
+        "notes": list(result.evaluation.notes),
     }
 
 
@@ -276,6 +279,7 @@ def _evaluation_data(evaluation: Evaluation) -> list[dict[str, Any]]:
             "return": float(evaluation.returns[i]),
             "steps": float(evaluation.lengths[i]),
             "gap": None if gap is None else float(gap[i]),
+            "episodes": None if evaluation.episodes is None else int(evaluation.episodes[i]),
         }
         for i, name in enumerate(evaluation.instances)
     ]
@@ -318,13 +322,21 @@ def evaluate(
         settings = {**as_options(recipe["options"]), **parse_options(options)}
         env = make_env(recipe["world"], policy.automaton, settings)
         with working("evaluating"):
-            evaluation = cranium.evaluate(env, policy)
+            other = differences(policy.world, env)
+            if other and not options:
+                raise PolicyError(
+                    f"{agent} was made for another world: {'; '.join(other.values())}",
+                    fix="train again; or say that another world is meant: --with NAME=VALUE",
+                )
+            evaluation = cranium.evaluate(env, policy, episodes=CONFIRMED)
         if as_json:
             typer.echo(json.dumps(_evaluation_data(evaluation), indent=2))
         else:
             say(f"task      {policy.automaton.name}")
             told = [policy.about.get(key, "?") for key in ("learner", "seed", "samples")]
             say(f"agent     {told[0]}, seed {told[1]}, {told[2]} samples")
+            if other:
+                say(f"world     another than in training: {'; '.join(other.values())}")
             _report_evaluation(evaluation)
         if record is not None:
             where = {"world": recipe["world"], "settings": settings}

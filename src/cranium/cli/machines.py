@@ -25,6 +25,8 @@ __all__ = ["register"]
 NOT_GOOD = 1
 MAX_FIRED_SHOWN = 4
 MAX_OF_A_KIND = 10
+MAX_ROWS = 200
+"""How many steps of a run are shown: the first and the last, half of each."""
 
 Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
 
@@ -156,11 +158,16 @@ def _steps(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> Ta
         Text(_fired(machine, reset) if silent else ""),
         "",
     )
-    for number, (label, step) in enumerate(zip(trace.word, trace.steps, strict=False), 1):
+    count, half = len(trace.steps), MAX_ROWS // 2
+    shown = range(count) if count <= MAX_ROWS else [*range(half), *range(count - half, count)]
+    for index in shown:
+        step = trace.steps[index]
         state, counters = step.configuration
+        if count > MAX_ROWS and index == count - half:
+            table.add_row("…", Text(f"{count - MAX_ROWS:,} more"))
         table.add_row(
-            str(number),
-            Text(machine.alphabet.format(label)),
+            str(index + 1),
+            Text(machine.alphabet.format(trace.word[index])),
             Text(state),
             *map(str, counters),
             Text(_fired(machine, step)),

@@ -27,6 +27,7 @@ from cranium.replay import (
     write_film,
     write_page,
 )
+from cranium.replay.episode import first_action
 from cranium.replay.files import check_place, check_task
 from cranium.replay.film import SPEED
 
@@ -116,8 +117,13 @@ def _keys(recorder: Recorder) -> dict[str, Any]:
 
     world: Any = recorder.env.unwrapped
     discrete = hasattr(recorder.env.action_space, "n")
-    every = list(range(len(recorder.names))) if discrete else list(getattr(world, "moves", ()))
-    found: dict[str, Any] = {str(number): every[number] for number in range(min(len(every), 10))}
+    begin = first_action(recorder.env)
+    numbers = list(range(begin, begin + len(recorder.names)))
+    every = numbers if discrete else list(getattr(world, "moves", ()))
+    keys = every if discrete else range(len(every))
+    found: dict[str, Any] = {
+        str(key): action for key, action in zip(keys, every, strict=True) if key in range(10)
+    }
     found |= dict(zip(recorder.names, every, strict=False))
     if "nothing" in found:
         found["space"] = found["nothing"]

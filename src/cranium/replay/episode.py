@@ -194,8 +194,10 @@ class Recorder:
 
     def name_of(self, action: Any) -> str:
         """What an action is called."""
-        if isinstance(action, int | np.integer) and 0 <= int(action) < len(self.names):
-            return self.names[int(action)]
+        if isinstance(action, int | np.integer):
+            number = int(action) - first_action(self.env)
+            if 0 <= number < len(self.names):
+                return self.names[number]
         if isinstance(action, np.ndarray | list | tuple):
             return "(" + ", ".join(f"{float(part):.2g}" for part in np.ravel(action)) + ")"
         return str(action)
@@ -240,12 +242,24 @@ def action_names(env: gym.Env[Any, Any]) -> tuple[str, ...]:
         >>> action_names(gymnasium.make("CartPole-v1"))
         ('0', '1')
     """
+    first = first_action(env)
     own = getattr(env.unwrapped, "action_names", None)
     if own is not None:
         return tuple(own)
     if isinstance(env.action_space, gym.spaces.Discrete):
-        return tuple(map(str, range(int(env.action_space.n))))
+        return tuple(map(str, range(first, first + int(env.action_space.n))))
     return ()
+
+
+def first_action(env: gym.Env[Any, Any]) -> int:
+    """What an environment calls its first action, if they are numbers; else 0.
+
+    Example:
+        >>> import gymnasium
+        >>> first_action(gymnasium.make("CartPole-v1"))
+        0
+    """
+    return int(env.action_space.start) if isinstance(env.action_space, gym.spaces.Discrete) else 0
 
 
 def record(

@@ -22,6 +22,7 @@ from cranium.replay.episode import Episode, Moment, Recorder
 
 __all__ = ["load_episode", "save_episode"]
 
+MAX_BYTES = 64 * 2**20
 FORMAT = "cranium-episode"
 MOST = 100_000
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -191,7 +192,7 @@ def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Epi
         'not finished'
     """
     found = Path(path)
-    text = read_text(found)
+    text = read_text(found, most=MAX_BYTES)
     try:
         read = _File.model_validate(json.loads(text))
     except (ValueError, RecursionError) as problem:
@@ -214,7 +215,7 @@ def _followed(path: Path, read: _File, task: CountingRewardAutomaton) -> Iterato
     total, here = 0.0, task.start
     for number, step in enumerate(read.steps):
         if number:
-            if task.is_terminal(here) or here == OVERFLOW:
+            if here == OVERFLOW or task.is_terminal(here):
                 raise EpisodeError(f"{path}: step {number} comes after the end")
             try:
                 after = task.step(here, frozenset(step.events)).configuration
@@ -272,6 +273,12 @@ def _played(path: Path, read: _File, task: Any, *, pictures: bool) -> Episode:
         raise
     except CraniumError as problem:
         raise EpisodeError(f"{path} cannot be played again: {problem.message}") from None
+    except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
+        # Settings and options are whatever the file says, and a world may not check them all.
+        kind = type(problem).__name__
+        raise EpisodeError(
+            f"{path} cannot be played again: {kind}: {shorten(str(problem))}"
+        ) from None
     return recorder.episode
 
 

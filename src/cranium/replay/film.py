@@ -79,9 +79,7 @@ def _mp4(pictures: Frames, count: int, speed: float) -> bytes:  # noqa: ARG001 -
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise MissingExtraError(
-            "an .mp4 file needs ffmpeg", fix="pip install 'cranium[video]', or write a .gif"
-        ) from None
+        raise MissingExtraError.of("an .mp4 file needs ffmpeg", "video", "write a .gif") from None
     first = next(pictures)
     height, width, _ = first.shape
     told = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {speed:g} -i -"
