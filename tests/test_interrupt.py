@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 
 import numba
@@ -89,3 +91,36 @@ def test_where_ctrl_c_is_ignored_it_stays_ignored():
     with held():
         signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+CAST = """
+import ctypes, signal, sys
+import cranium, gymnasium
+
+cast, calls = ctypes.cast, 0
+
+def press(*arguments):
+    # Numba calls this while a compiled loop takes over its random generators.
+    global calls
+    calls += 1
+    if calls == 20:
+        signal.raise_signal(signal.SIGINT)
+    return cast(*arguments)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+machine = cranium.unroll(cranium.library.load("anbcdn"), counter_limit=1)
+env = cranium.product(gymnasium.make("cranium/Letter-v0", times=1), machine, horizon=100)
+cranium.train(env, sys.argv[1], steps=20, evaluate_every=20)
+ctypes.cast = press
+result = cranium.train(env, sys.argv[1], steps=100_000, evaluate_every=100)
+print(result.interrupted, calls >= 20)
+"""
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+@pytest.mark.parametrize("learner", ["cql", "hrm", "planner"])
+def test_ctrl_c_while_a_compiled_loop_takes_its_arguments_does_not_crash(learner):
+    done = subprocess.run(
+        [sys.executable, "-c", CAST, learner], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["True", "True"], "")

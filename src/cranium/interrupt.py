@@ -1,7 +1,8 @@
-"""Ctrl-C waits until a compiler is done, and other ends that are asked for are like Ctrl-C.
+"""Ctrl-C waits until compiled code is done, and other ends that are asked for are like Ctrl-C.
 
-In the middle of it JAX would end the process, and Numba would lose the interruption, or be left
-half loaded.
+While it compiles, JAX would end the process, and Numba would lose the interruption, or be left half
+loaded. While a compiled function of Numba's takes over its arguments, Numba runs Python code for a
+random generator, and an exception there crashes the process.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from typing import Any
 
 __all__ = ["endings", "held"]
 
+_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS = [signal.SIGINT, *_ENDINGS]
+
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Hold Ctrl-C back until the end of the block, and let it happen then.
+    """Hold Ctrl-C, SIGTERM and SIGHUP back until the end of the block, and let them happen then.
 
     Example:
         >>> import os
@@ -30,19 +34,32 @@ def held() -> Iterator[None]:
         goes on
         ends
     """
-    before = signal.getsignal(signal.SIGINT)
     # Signals belong to the main thread; and who handles them in another way, or not, may.
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
+    before = {each: signal.getsignal(each) for each in _SIGNALS}
+    handlers = {each: handler for each, handler in before.items() if callable(handler)}
     came: list[Any] = []
-    signal.signal(signal.SIGINT, lambda *told: came.append(told))
+    over = False
+
+    def note(number: int, frame: Any) -> None:
+        if over:  # it came while the handlers were put back
+            handlers[number](number, frame)
+        else:
+            came.append((number, frame))
+
     try:
+        for each in handlers:
+            signal.signal(each, note)
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        over = True
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
         if came:
-            before(*came[-1])
+            number, frame = came[-1]
+            handlers[number](number, frame)
 
 
 @contextmanager
@@ -67,10 +84,8 @@ def endings() -> Iterator[None]:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    found = [getattr(signal, name) for name in names]
     # Who ignores one of them, as nohup does, means it.
-    handled = [each for each in found if signal.getsignal(each) == signal.SIG_DFL]
+    handled = [each for each in _ENDINGS if signal.getsignal(each) == signal.SIG_DFL]
     for each in handled:
         signal.signal(each, interrupt)
     try:

@@ -9,26 +9,42 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from cranium.interrupt import held
 
 with held():
     from numba import njit
     from numba.core import event
+    from numba.core.dispatcher import Dispatcher
+
+    from cranium.code_cache import cache_for
 
 __all__ = ["compiled", "inlined", "inner", "whole_compilations"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 _compile: Any = njit  # some of its options are unknown to its types
-_options: Any = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_options: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
-compiled: Callable[[F], F] = _compile(**_options)
+def _decorator(**more: Any) -> Callable[[F], F]:
+    """A decorator that compiles a function when it is first called, and keeps the code on disk."""
+    compile_function = _compile(**_options, **more)
+
+    def decorate(function: F) -> F:
+        made = compile_function(function)
+        if isinstance(made, Dispatcher):  # not with NUMBA_DISABLE_JIT=1
+            setattr(made, "_cache", cache_for(function))  # noqa: B010 - as enable_caching() does
+        return cast("F", made)
+
+    return decorate
+
+
+compiled = _decorator()
 """For what Python calls."""
-inner: Callable[[F], F] = _compile(**_options, no_cpython_wrapper=True)
+inner = _decorator(no_cpython_wrapper=True)
 """For what only compiled functions call. A call from Python would end the process."""
-inlined: Callable[[F], F] = _compile(**_options, no_cpython_wrapper=True, forceinline=True)
+inlined = _decorator(no_cpython_wrapper=True, forceinline=True)
 """The same, for what is too small to be called."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.interrupt import held
 from cranium.learners import kernels, live_kernels
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.memory import RANDOMS, Memory
@@ -65,7 +66,8 @@ class QBrain:
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
         more = (steps, self.first, self.agent, nature, ends, log)
-        return int(kernels.run(world, self.memory.mind, *more))
+        with held():
+            return int(kernels.run(world, self.memory.mind, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""

@@ -15,6 +15,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import copy_into, reachable
+from cranium.interrupt import held
 from cranium.learners import kernels, live_kernels, options_kernels
 from cranium.learners.config import OptionsConfig
 from cranium.learners.memory import Memory
@@ -85,7 +86,8 @@ class OptionsBrain:
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
         more = (steps, self.first, self.agent, nature, ends, log)
-        return int(options_kernels.run(world, self.memory.tables, self.options, *more))
+        with held():
+            return int(options_kernels.run(world, self.memory.tables, self.options, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.cells import Numbers
 from cranium.compiled.tables import copy_into
 from cranium.errors import InvalidArgumentError, WorldError
+from cranium.interrupt import held
 from cranium.learners import guess_kernels, kernels, live_kernels
 from cranium.learners import model_kernels as knowing
 from cranium.learners import planner_kernels as planning
@@ -179,7 +180,8 @@ class PlannerBrain:
         while True:
             left = goal - int(position[kernels.SAMPLES])
             more = (self.codes, left, self.first, self.agent, nature, ends, log)
-            status = int(planning.run(world, self.memory.tables, self.model, self.plan, *more))
+            with held():
+                status = int(planning.run(world, self.memory.tables, self.model, self.plan, *more))
             if status == planning.FULL:
                 self._make_room()
             elif status == planning.NEWS:
