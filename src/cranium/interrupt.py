@@ -9,14 +9,74 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-__all__ = ["endings", "held"]
+__all__ = ["endings", "held", "holding"]
 
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _SIGNALS = [signal.SIGINT, *_ENDINGS]
+
+
+class _Waiting:
+    """What is held back: how many blocks hold it, what came meanwhile, and who is to be told."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.came: list[tuple[int, Any]] = []
+        self.handlers: dict[int, Callable[[int, Any], Any]] = {}
+
+    def note(self, number: int, frame: Any) -> None:
+        """Handle a signal, now or later."""
+        if self.depth:
+            self.came.append((number, frame))
+        else:
+            self._handle(number, frame)
+
+    def deliver(self) -> None:
+        """Handle the last signal that came."""
+        if self.came:
+            number, frame = self.came[-1]
+            self.came.clear()
+            self._handle(number, frame)
+
+    def _handle(self, number: int, frame: Any) -> None:
+        # Another signal may have ended the block while the handlers were put back.
+        self.handlers.get(number, signal.default_int_handler)(number, frame)
+
+
+_waiting = _Waiting()
+
+
+@contextmanager
+def holding() -> Iterator[None]:
+    """Prepare for :func:`held`, which is quick in this block: nothing is held back yet.
+
+    Example:
+        >>> with holding():
+        ...     for _ in range(3):
+        ...         with held():
+        ...             pass
+    """
+    # Signals belong to the main thread.
+    if _waiting.handlers or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    # Who ignores a signal, or leaves it to the system, may.
+    before = {each: signal.getsignal(each) for each in _SIGNALS}
+    _waiting.handlers = {each: known for each, known in before.items() if callable(known)}
+    try:
+        for each in _waiting.handlers:
+            signal.signal(each, _waiting.note)
+        yield
+    finally:
+        try:
+            for each, handler in _waiting.handlers.items():
+                if signal.getsignal(each) == _waiting.note:  # and not somebody else's by now
+                    signal.signal(each, handler)
+        finally:
+            _waiting.handlers = {}
 
 
 @contextmanager
@@ -34,32 +94,17 @@ def held() -> Iterator[None]:
         goes on
         ends
     """
-    # Signals belong to the main thread; and who handles them in another way, or not, may.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {each: signal.getsignal(each) for each in _SIGNALS}
-    handlers = {each: handler for each, handler in before.items() if callable(handler)}
-    came: list[Any] = []
-    over = False
-
-    def note(number: int, frame: Any) -> None:
-        if over:  # it came while the handlers were put back
-            handlers[number](number, frame)
-        else:
-            came.append((number, frame))
-
-    try:
-        for each in handlers:
-            signal.signal(each, note)
-        yield
-    finally:
-        over = True
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
-        if came:
-            number, frame = came[-1]
-            handlers[number](number, frame)
+    with nullcontext() if _waiting.handlers else holding():
+        _waiting.depth += 1
+        try:
+            yield
+        finally:
+            _waiting.depth -= 1
+            if not _waiting.depth:
+                _waiting.deliver()
 
 
 @contextmanager

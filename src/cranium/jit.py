@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, cast
 
-from cranium.interrupt import held
+from cranium.interrupt import held, holding
 
 with held():
     from numba import njit
@@ -65,7 +65,7 @@ def whole_compilations() -> Iterator[None]:
         return
     _holding.installed = True
     try:
-        with event.install_listener("numba:compiler_lock", _holding):
+        with holding(), event.install_listener("numba:compiler_lock", _holding):
             yield
     finally:
         _holding.installed = False
@@ -75,19 +75,16 @@ class _Holding(event.Listener):
     """Holds Ctrl-C back while the compiler is locked."""
 
     def __init__(self) -> None:
-        self.installed, self.depth, self.stack = False, 0, ExitStack()
+        self.installed, self.stack = False, list[AbstractContextManager[None]]()
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002
         if threading.current_thread() is threading.main_thread():
-            if not self.depth:
-                self.stack.enter_context(held())
-            self.depth += 1
+            self.stack.append(held())
+            self.stack[-1].__enter__()
 
     def on_end(self, event: Any) -> None:  # noqa: ARG002
         if threading.current_thread() is threading.main_thread():
-            self.depth -= 1
-            if not self.depth:
-                self.stack.close()
+            self.stack.pop().__exit__(None, None, None)
 
 
 _holding = _Holding()
