@@ -14,6 +14,7 @@ from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
 from cranium.aamdp.cells import Numbers
 from cranium.compiled.tables import OVERFLOW, reachable
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError
+from cranium.learners import ActorConfig, DeepConfig
 
 OFFICE = cranium.library.load("office")
 LIMIT = 6
@@ -85,6 +86,12 @@ def test_the_bits_show_zero_and_clip_what_is_greater():
     rest = shown[1 + len(made.names) :].reshape(2, 5)
     assert rest.tolist() == [[1, 0, 1, 0, 0], [0, 1, 0, 0, 1]]
     assert made.decode(shown)[1].counters == (0, 2), "what was clipped is lost, and only that"
+
+
+def test_vectors_show_counters_as_networks_see_them_unless_told_otherwise():
+    """The tables in the documentation were measured with what is the default."""
+    assert BoxEncoding().clip == DeepConfig().clip == ActorConfig().clip == 2
+    assert BoxEncoding().counters == DeepConfig().counters == ActorConfig().counters == "bits"
 
 
 def test_cells_are_shown_part_by_part_together_or_as_fractions():

@@ -6,6 +6,7 @@ import copy
 import math
 import pickle
 import re
+from collections import Counter
 from decimal import Decimal
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ import pytest
 
 import cranium
 from cranium import Configuration, CountingRewardAutomaton, RewardMachine, Transition
+from cranium.automata.alphabet import Alphabet
 from cranium.errors import (
     AutomatonError,
     CounterRuleError,
@@ -535,6 +537,21 @@ def test_the_memory_of_steps_is_bounded(monkeypatch):
     machine = make(T(guard="A", change=(1,)))
     machine.run(["A"] * 100)
     assert sum(map(len, machine._steps.values())) <= 10
+
+
+def test_every_letter_of_a_word_is_checked_once_and_no_configuration_is(monkeypatch):
+    """So that the time for a word of a million letters is linear, and short."""
+    counts = Counter()
+    for owner, name in ((Alphabet, "label"), (CountingRewardAutomaton, "check_configuration")):
+        real = getattr(owner, name)
+
+        def counted(self, given, real=real, name=name):
+            counts[name] += 1
+            return real(self, given)
+
+        monkeypatch.setattr(owner, name, counted)
+    assert make(T(guard="A", change=(1,))).run(["A"] * 1000).configurations[-1].counters == (1000,)
+    assert counts == {"label": 1000}
 
 
 # Rewards

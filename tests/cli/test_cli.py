@@ -133,6 +133,20 @@ def test_long_silent_runs_are_cut_short_in_the_table(run):
     assert len(shown.splitlines()) < 100
 
 
+@pytest.mark.parametrize(
+    ("length", "left_out"), [(200, None), (201, "1 more"), (5000, "4,800 more")]
+)
+def test_of_a_long_run_the_first_and_the_last_steps_are_shown(run, length, left_out):
+    shown = run("run", "library:anbcn", "A " * length, code=NOT_GOOD)
+    rows = [line.split("│")[1:4] for line in shown.splitlines() if "│" in line]
+    steps = [[cell.strip() for cell in row] for row in rows][1:]  # without the reset
+    numbers = [*range(1, 101), *range(length - 99, length + 1)]
+    assert [row for row in steps if row[0] != "…"] == [[str(n), "A", "counting"] for n in numbers]
+    assert [row[1] for row in steps if row[0] == "…"] == ([] if left_out is None else [left_out])
+    told = json.loads(run("run", "library:anbcn", "A " * length, "--json", code=NOT_GOOD))
+    assert len(told["steps"]) == length
+
+
 def test_reward_functions_are_shown_by_name(run, write):
     path = write(
         "m.yaml",
