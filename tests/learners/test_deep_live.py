@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from learners.liars import Walk
 
 import cranium
 from cranium.aamdp.planning import find_product
@@ -330,22 +331,6 @@ def test_wrappers_that_change_what_is_seen_or_done_belong_inside():
     env = gym.wrappers.RescaleAction(pendulum(), -1, 1)
     with pytest.raises(WorldError, match="inside the product"):
         train(env, "ctd3", steps=10)
-
-
-class Walk(gym.Env):
-    """Six cells; action 1 goes right, 0 left."""
-
-    observation_space = gym.spaces.Discrete(6)
-    action_space = gym.spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.cell = 0
-        return 0, {}
-
-    def step(self, action):
-        self.cell = min(5, self.cell + 1) if action else max(0, self.cell - 1)
-        return self.cell, 0.0, False, False, {}
 
 
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
