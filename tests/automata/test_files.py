@@ -14,7 +14,6 @@ import yaml
 import cranium
 from cranium import RewardMachine, Transition
 from cranium.automata.documents import read_yaml
-from cranium.automata.files import write_bytes
 from cranium.errors import (
     AutomatonError,
     CounterRuleError,
@@ -27,6 +26,7 @@ from cranium.errors import (
     SilentLoopError,
     UnknownNameError,
 )
+from cranium.io import write_bytes
 
 GOOD = """\
 name: A^N B

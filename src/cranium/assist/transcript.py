@@ -7,14 +7,15 @@ There is nothing else in a transcript: no key, no address.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cranium.assist.model import Answer, Model, Request
-from cranium.automata.files import read_text
 from cranium.errors import FileAccessError, InvalidArgumentError, TranscriptError, shorten
+from cranium.io import read_text
 
 __all__ = ["Exchange", "Mode", "Transcript"]
 
@@ -122,8 +123,14 @@ class Transcript:
         if self.mode != "record":
             return
         try:
-            with Path(str(self.path)).open("a", encoding="utf-8") as file:
-                file.write(json.dumps(data) + "\n")
+            with Path(str(self.path)).open("ab") as file:
+                before = file.tell()
+                try:
+                    file.write(f"{json.dumps(data)}\n".encode())
+                    file.flush()
+                except OSError:  # half a line would make the whole file unreadable
+                    os.truncate(file.fileno(), before)
+                    raise
         except OSError as problem:
             raise FileAccessError(
                 f"cannot write {self.path}: {problem.strerror or problem}"

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import secrets
-import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path as FilePath
 from typing import Any
@@ -41,8 +39,8 @@ from cranium.errors import (
     RewardError,
     TextError,
     UnknownNameError,
-    shorten,
 )
+from cranium.io import read_text, shown, write_text
 
 __all__ = ["dumps", "load", "loads", "save"]
 
@@ -78,52 +76,6 @@ def load(
     form = _form(path, _READERS, "read")
     text = read_text(path, most=MAX_BYTES, fix=_TOO_LARGE)
     return loads(text, form=form, rewards=rewards, file=str(path))
-
-
-def read_text(path: FilePath, *, most: int, fix: str | None = None) -> str:
-    """The text of a file that somebody has written: not endless, and UTF-8.
-
-    Args:
-        path: The file.
-        most: How many bytes it may have. A larger one is refused before it is read.
-        fix: What to do about a larger one.
-
-    Example:
-        >>> import tempfile
-        >>> path = FilePath(tempfile.mkdtemp()) / "long.yaml"
-        >>> _ = path.write_text("name: " + "x" * 5000)
-        >>> len(read_text(path, most=10_000))
-        5006
-        >>> read_text(path, most=4096)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        cranium.errors.FileFormatError: ...long.yaml has more than 4 KiB
-    """
-    try:
-        if path.exists() and not path.is_file():
-            kind = "a directory" if path.is_dir() else "not a regular file"
-            raise FileAccessError(f"cannot read {path}: it is {kind}", fix="give a file")
-        with path.open("rb") as stream:  # what is still growing is not believed about its size
-            raw = stream.read(most + 1) if path.stat().st_size <= most else None
-        if raw is None or len(raw) > most:
-            size = f"{most // 2**20} MiB" if most >= 2**20 else f"{most // 2**10} KiB"
-            raise FileFormatError(f"{_shown(path)} has more than {size}", fix=fix)
-    except (OSError, ValueError) as problem:
-        if isinstance(problem, CraniumError):
-            raise
-        said = getattr(problem, "strerror", None) or problem
-        raise FileAccessError(
-            f"cannot read {_shown(path)}: {said}", fix="look at the name of the file"
-        ) from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = raw.count(b"\n", 0, problem.start) + 1
-        column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1) + 1
-        raise FileFormatError(
-            f"this is not UTF-8: byte {raw[problem.start]:#04x}",
-            place=Place(line, column, str(path)),
-            fix="save it as UTF-8",
-        ) from None
 
 
 def loads(
@@ -225,48 +177,6 @@ def dumps(machine: CountingRewardAutomaton, *, form: str = "yaml") -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_text(path: FilePath, text: str) -> None:
-    """Write a file all or nothing, so that an interrupted write leaves the old one."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: FilePath, content: bytes, *, durable: bool = False) -> None:
-    """Write a file all or nothing, so that an interrupted write leaves the old one.
-
-    If it is to be durable, it is on the disk before it gets its name.
-    """
-    try:
-        path = path.resolve()  # a link stays a link
-        if path.exists() and not path.is_file():
-            path.write_bytes(content)  # a pipe or a device is not replaced
-            return
-        # Named before it is made: an interruption at any moment finds what to clear away.
-        draft = path.parent / f".{path.name[:100]}.{secrets.token_hex(8)}"
-        try:
-            with draft.open("xb") as stream:
-                stream.write(content)
-                if durable:
-                    stream.flush()
-                    os.fsync(stream.fileno())
-            if path.exists():
-                draft.chmod(stat.S_IMODE(path.stat().st_mode))
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
-    except (OSError, ValueError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise FileAccessError(
-            f"cannot write {_shown(path)}: {said}", fix="choose another place"
-        ) from None
-
-
-def _shown(path: FilePath) -> str:
-    """A path as a message shows it: control characters and endless names spelled out."""
-    text = str(path)
-    return text if text.isprintable() and len(text) <= 200 else shorten(text, 200)
-
-
 def _form(path: FilePath, forms: Mapping[str, str], verb: str) -> str:
     try:
         return forms[path.suffix.lower()]
@@ -277,7 +187,7 @@ def _form(path: FilePath, forms: Mapping[str, str], verb: str) -> str:
                 f"cannot {verb} {path}: it is a directory", fix="give a file"
             ) from None
         raise FileAccessError(
-            f"cannot {verb} {_shown(path)}: its name does not end in one of {endings}",
+            f"cannot {verb} {shown(path)}: its name does not end in one of {endings}",
             fix="give it the ending of its format",
         ) from None
 

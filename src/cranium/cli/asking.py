@@ -18,7 +18,7 @@ from cranium.aamdp import CATALOGUE, find_world
 from cranium.assist.examples import as_examples
 from cranium.assist.plan import check_events
 from cranium.automata.documents import read_yaml
-from cranium.automata.files import check_ending, read_text
+from cranium.automata.files import check_ending
 from cranium.cli.output import edit_text, say
 from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
 from cranium.errors import (
@@ -29,6 +29,7 @@ from cranium.errors import (
     UnknownNameError,
     shorten,
 )
+from cranium.io import read_text
 
 __all__ = ["register"]
 

@@ -341,7 +341,7 @@ def report(
     path = output or folder / "report.html"
     with damage_told():
         studies = [read_study(each) for each in find_studies(folder)]
-    write_report(studies, path)
+    write_report(studies, path, follow_links=output is not None)
     say(f"wrote {path}")
 
 

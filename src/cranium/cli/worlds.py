@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,8 @@ from cranium.aamdp import CATALOGUE, find_world
 from cranium.aamdp.catalogue import WorldEntry
 from cranium.automata import library
 from cranium.cli.output import say
-from cranium.errors import FileAccessError, InvalidArgumentError
+from cranium.errors import InvalidArgumentError
+from cranium.io import write_bytes
 
 __all__ = ["register"]
 
@@ -76,10 +78,9 @@ def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
         raise InvalidArgumentError(f"a picture of a world ends in .png, not {picture.name!r}")
     world = entries[0].make(**entries[0].options, render_mode="rgb_array")
     world.reset(seed=0)
-    try:
-        Image.fromarray(np.asarray(world.render())).save(picture)
-    except OSError as problem:
-        raise FileAccessError(f"cannot write {picture}: {problem.strerror or problem}") from None
+    stream = io.BytesIO()
+    Image.fromarray(np.asarray(world.render())).save(stream, format="PNG")
+    write_bytes(picture, stream.getvalue())
 
 
 def register(app: typer.Typer) -> None:

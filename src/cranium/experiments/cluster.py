@@ -10,8 +10,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections import Counter, deque
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cranium.errors import (
@@ -22,20 +22,15 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.experiments.engines import (
-    PATIENCE,
-    THREADS,
-    TRIES,
-    Closed,
-    Results,
-    carry_out,
-    given_up,
-)
+from cranium.experiments.engines import TRIES, Attempts, Closed, Results, carry_out, each_once
+from cranium.experiments.pool import THREADS
 from cranium.experiments.records import Record
 from cranium.experiments.trial import Job
 
 __all__ = ["RayEngine"]
 
+PATIENCE = 5.0
+"""How many seconds others have to answer."""
 JOINING = 60.0
 """How many seconds a cluster has to let us join it."""
 STARVING = 60.0
@@ -163,26 +158,25 @@ class RayEngine(Closed):
         found: dict[str, float] = self.ray.cluster_resources()
         return int(found.get("CPU", 0))
 
-    def run(self, jobs: Sequence[Job]) -> Results:
+    def run(self, jobs: Iterable[Job]) -> Results:
         """Run jobs; what was lost with a process or a machine is run again elsewhere.
 
         If the part of the cluster that this process is connected to is gone, it is joined again,
         or started again if it was started here, up to ``TRIES`` times.
         """
-        waiting, tries = deque(dict.fromkeys(jobs)), Counter[Job]()
-        lost: dict[Job, str] = {}
+        waiting, again, attempts = each_once(jobs), deque[Job](), Attempts()
         joined = 0
-        while waiting:
+        while True:
             try:
-                yield from self._run(waiting, tries, lost)
+                yield from self._run(waiting, again, attempts)
+                break
             except _GoneError as problem:
                 joined += 1
                 self._join_again(str(problem), joined)
-        if lost:
-            raise given_up(lost)
+        attempts.end()
 
-    def _run(self, waiting: deque[Job], tries: Counter[Job], lost: dict[Job, str]) -> Results:
-        """Run what waits, as long as the cluster is there; what was running then waits again."""
+    def _run(self, waiting: Iterator[Job], again: deque[Job], attempts: Attempts) -> Results:
+        """Run what waits, as long as the cluster is there; what was running is run again then."""
         running: dict[Any, Job] = {}
         submit = self._task()
         try:
@@ -190,24 +184,27 @@ class RayEngine(Closed):
                 # Some wait at the machines, so that these need not wait for us.
                 cores = max(1, self._cores)
                 room = 2 * cores if self.limit is None or self.starts_own else self.limit
-                while len(running) < room and waiting:
-                    job = waiting.popleft()
-                    running[submit(job)] = job
-                    tries[job] += 1
+                while len(running) < room:
+                    job = again.popleft() if again else next(waiting, None)
+                    if job is None:
+                        break
+                    try:
+                        running[submit(job)] = job
+                    except BaseException:
+                        again.appendleft(job)
+                        raise
                 if not running:
                     return
                 for reference in self._wait(list(running)):
                     found = self._collect(running[reference], reference)
                     job = running.pop(reference)
                     if isinstance(found, Record):
+                        attempts.succeeded()
                         yield job, found
-                    elif tries[job] >= TRIES:
-                        lost[job] = found
-                    else:
-                        waiting.append(job)
+                    elif attempts.is_to_be_tried_again(job, found):
+                        again.append(job)
         except (_GoneError, self.ray.exceptions.RayError) as problem:
-            waiting.extendleft(running.values())
-            tries.subtract(running.values())  # it is not the jobs' fault
+            again.extendleft(running.values())  # it is not their fault: they are not counted
             running.clear()
             raise _GoneError(str(problem)) from None
         finally:
@@ -264,6 +261,9 @@ class RayEngine(Closed):
             record: Record = self.ray.get(reference)
         except errors.LocalRayletDiedError as problem:
             raise _GoneError(str(problem)) from None
+        except errors.RayTaskError as problem:  # a fault of the machine, or it never began there
+            cause = getattr(problem, "cause", None)
+            return cause.message if isinstance(cause, EngineError) else str(problem)
         except errors.RayError as problem:
             # Its process or machine is gone, or its result is, or it could not even begin there.
             return str(problem) or type(problem).__name__

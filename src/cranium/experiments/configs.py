@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from cranium.automata.files import read_text
 from cranium.errors import (
     CraniumError,
     DuplicateNameError,
@@ -24,6 +23,7 @@ from cranium.errors import (
 )
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job
+from cranium.io import read_text
 
 __all__ = ["ExperimentConfig", "config_data", "config_of", "load_configs", "register"]
 
@@ -139,24 +139,6 @@ def check_limit(what: str, value: object, most: int) -> int:
     return found
 
 
-def read_limited(path: Path, most: int) -> bytes:
-    """The content of a file, unless it is larger than it can sensibly be.
-
-    Example:
-        >>> import tempfile
-        >>> path = Path(tempfile.mkdtemp()) / "large.toml"
-        >>> _ = path.write_bytes(bytes(11))
-        >>> read_limited(path, 10)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        cranium.errors.FileFormatError: ...large.toml is larger than 10 bytes
-    """
-    with path.open("rb") as stream:
-        content = stream.read(most + 1)
-    if len(content) > most:
-        raise FileFormatError(f"{path} is larger than {most:,} bytes")
-    return content
-
-
 def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> ExperimentConfig:
     """The config of an experiment from plain data, which may come from a file.
 
@@ -202,7 +184,7 @@ def load_configs(path: Path) -> list[ExperimentConfig]:
         >>> load_configs(path)[0].times
         (1, 2)
     """
-    text = read_text(path, most=MAX_TOML)
+    text = read_text(path, most=MAX_TOML, follow_links=False)
     try:
         told = tomllib.loads(text)
     except (ValueError, RecursionError) as problem:  # not TOML

@@ -6,33 +6,27 @@ nothing but its config and its seed, so that all engines come to the same result
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import threading
 import time
 import traceback
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from multiprocessing import get_context
-from typing import Any, Protocol, Self
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Mapping
+from typing import Protocol, Self
 
-from cranium.errors import EngineError, InvalidArgumentError, check_count
+from cranium.errors import EngineError, check_count
+from cranium.experiments.faults import fault_of_machine
+from cranium.experiments.pool import WorkerPool
 from cranium.experiments.records import Record, surroundings
 from cranium.experiments.trial import Job
 from cranium.experiments.work import perform
 
-__all__ = ["Engine", "LocalEngine", "carry_out"]
+__all__ = ["Attempts", "Engine", "LocalEngine", "carry_out"]
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 Results = Generator[tuple[Job, Record], None, None]
 TRIES = 3
 """How often a job is tried whose process, or machine, disappeared."""
-PATIENCE = 5.0
-"""How many seconds others have to answer."""
-QUIET = "ignore:resource_tracker:UserWarning"
-"""If we are killed, Python's own helper clears away what we held; it need not say so."""
+HOPELESS = 5
+"""After how many jobs in a row that were lost each time the others are not tried any more."""
 
 
 class Engine(Protocol):
@@ -42,11 +36,13 @@ class Engine(Protocol):
     def workers(self) -> int:
         """How many jobs run at once."""
 
-    def run(self, jobs: Sequence[Job]) -> Results:
+    def run(self, jobs: Iterable[Job]) -> Results:
         """Run jobs, in any order; what it yields is done.
 
-        A job that is lost with its process or machine has no result. It is run again, up to
-        ``TRIES`` times; then, when all others are done, an ``EngineError`` says which were lost.
+        A job is taken from ``jobs`` when there is a place to run it, and not before: others may
+        be running what is left. One that is lost with its process or machine, or by a fault of
+        the machine, has no result. It is run again, up to ``TRIES`` times; then, when all others
+        are done, or none of them gets anywhere either, an ``EngineError`` says which were lost.
         """
 
     def close(self) -> None:
@@ -71,7 +67,10 @@ class Closed:
 
 
 def carry_out(job: Job) -> Record:
-    """Run one trial; an error becomes a record of it.
+    """Run one trial; an error of its own becomes a record of it.
+
+    Raises:
+        EngineError: What went wrong is the fault of the machine: that is no result.
 
     Example:
         >>> from cranium.experiments.trial import ComplexityTrial
@@ -83,7 +82,13 @@ def carry_out(job: Job) -> Record:
     result, error = {}, None
     try:
         result = perform(job.trial, job.seed)
-    except Exception:
+    except Exception as problem:
+        fault = fault_of_machine(problem)
+        if fault is not None:
+            raise EngineError(
+                f"the machine failed in the middle of a trial ({fault})",
+                fix="what is done is kept; the same command goes on",
+            ) from problem
         error = traceback.format_exc()
     versions, machine = surroundings()
     return Record(
@@ -100,15 +105,60 @@ def carry_out(job: Job) -> Record:
     )
 
 
+class Attempts:
+    """Counts how often jobs were lost, and which of them are given up.
+
+    Example:
+        >>> from cranium.experiments.trial import ComplexityTrial
+        >>> job = Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0)
+        >>> attempts = Attempts()
+        >>> [attempts.is_to_be_tried_again(job, "out of memory") for _ in range(TRIES)]
+        [True, True, False]
+        >>> attempts.end()
+        Traceback (most recent call last):
+        cranium.errors.EngineError: 1 trial was lost 3 times: CRA, N = 5, seed 0 (out of memory)
+          fix: the same command tries again what is missing; if memory is short, with fewer workers
+    """
+
+    def __init__(self) -> None:
+        self.losses = Counter[Job]()
+        self.given_up: dict[Job, str] = {}
+        self.in_a_row = 0
+
+    def succeeded(self) -> None:
+        """A job came to its end: what is lost, is not lost for a reason that all share."""
+        self.in_a_row = 0
+
+    def is_to_be_tried_again(self, job: Job, reason: str) -> bool:
+        """Note that a job was lost; whether to try it again.
+
+        Raises:
+            EngineError: Job after job is lost, so that no other need be tried.
+        """
+        self.losses[job] += 1
+        if self.losses[job] < TRIES:
+            return True
+        self.given_up[job] = reason
+        self.in_a_row += 1
+        if self.in_a_row >= HOPELESS:
+            self.end()
+        return False
+
+    def end(self) -> None:
+        """Raise an ``EngineError`` that says which jobs were lost, if any were."""
+        if self.given_up:
+            raise given_up(self.given_up)
+
+
 def given_up(lost: Mapping[Job, str]) -> EngineError:
     """The error that says which jobs were lost, time after time, and why."""
     names = [f"{job.trial.method}, {job.trial.case}, seed {job.seed}" for job in lost]
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     reasons = [" ".join(each.split())[:300] for each in lost.values() if each]
-    reason = f" ({reasons[0]})" if reasons else ""
+    reason = f" ({reasons[-1]})" if reasons else ""
+    were = f"{len(names):,} trials were" if len(names) > 1 else "1 trial was"
     return EngineError(
-        f"{len(names):,} trial{'s' * (len(names) > 1)} disappeared with the process that ran it, "
-        f"{TRIES} times in a row: {'; '.join(names[:5])}{more}{reason}",
+        f"{were} lost {TRIES} times: {'; '.join(names[:5])}{more}{reason}",
         fix="the same command tries again what is missing; if memory is short, with fewer workers",
     )
 
@@ -131,148 +181,34 @@ class LocalEngine(Closed):
         count = len(self.cores) or os.cpu_count() or 1
         self.workers = count if workers is None else check_count("workers", workers)
 
-    def run(self, jobs: Sequence[Job]) -> Results:
-        """Run jobs; one whose process disappears is tried again."""
-        left, tries = dict.fromkeys(jobs), dict.fromkeys(jobs, 0)
-        lost: dict[Job, str] = {}
-        starts = 0
-        while left:
-            # One of those that were running broke the pool: one at a time, it shows which.
-            suspects = [job for job in left if tries[job]]
-            workers = 1 if suspects else self.workers
-            try:
-                for job, record in self._pool(suspects or list(left), tries, workers):
-                    del left[job]
-                    starts = 0
-                    yield job, record
-            except _NotStartedError:
-                starts += 1
-                if starts == TRIES:
-                    raise InvalidArgumentError(
-                        "the processes that run trials could not start",
-                        fix='in a script, put what runs them under if __name__ == "__main__":',
-                    ) from None
-            except BrokenProcessPool:
-                for job in [job for job in left if tries[job] >= TRIES]:
-                    del left[job]
-                    lost[job] = ""
-        if lost:
-            raise given_up(lost)
-
-    def _pool(self, jobs: list[Job], tries: dict[Job, int], workers: int) -> Results:
-        context = get_context("spawn")
-        waiting = iter(jobs)
-        running: dict[Future[Record], Job] = {}
-        quiet = ",".join(filter(None, (os.environ.get("PYTHONWARNINGS"), QUIET)))
-        # The threads of a worker are counted when its libraries are loaded, so before it starts.
-        told = {**dict.fromkeys(THREADS, "1"), "PYTHONWARNINGS": quiet}
-        with _environment(told), _broken_pipes():
-            places: Any = context.Queue()
-            for number in range(workers):
-                places.put(self.cores[number % len(self.cores)] if self.cores else None)
-            pool = ProcessPoolExecutor(workers, context, _begin, (places, os.getpid()))
-            try:
-                _check(pool)
-                while True:
-                    # No more than can run soon: what waits in a broken pool would count as tried.
-                    most = 1 if workers == 1 else 2 * workers
-                    while len(running) < most and (job := next(waiting, None)):
-                        tries[job] += 1
-                        with _deaf():
-                            running[pool.submit(carry_out, job)] = job
-                    if not running:
-                        return
-                    for future in wait(running, return_when=FIRST_COMPLETED)[0]:
-                        job = running.pop(future)
-                        yield job, future.result()
-            finally:
-                _stop(pool)
+    def run(self, jobs: Iterable[Job]) -> Results:
+        """Run jobs; a process that disappears is replaced, and its job is run again."""
+        waiting, again, attempts = each_once(jobs), deque[Job](), Attempts()
+        pool = WorkerPool(self.workers, self.cores, carry_out)
+        try:
+            while True:
+                while pool.has_room:
+                    job = again.popleft() if again else next(waiting, None)
+                    if job is None:
+                        break
+                    pool.submit(job)
+                if not pool.busy:
+                    break
+                for job, kind, record, reason in pool.replies():
+                    if record is not None:
+                        attempts.succeeded()
+                        yield job, record
+                    elif kind == "not begun" or attempts.is_to_be_tried_again(job, reason):
+                        again.append(job)
+        finally:
+            pool.stop()
+        attempts.end()
 
 
-class _NotStartedError(Exception):
-    """No worker came up."""
-
-
-def _check(pool: ProcessPoolExecutor) -> None:
-    """Without this, a script that starts itself again would look like trials that are lost."""
-    try:
-        with _deaf():
-            future = pool.submit(os.getpid)
-        future.result()
-    except BrokenProcessPool:
-        raise _NotStartedError from None
-
-
-def _stop(pool: ProcessPoolExecutor) -> None:
-    """Stop the workers at once: what they are doing is lost, and nothing else."""
-    processes = list((pool._processes or {}).values())
-    inner: Any = pool  # its parts have no public names
-    queue, manager = inner._call_queue, inner._executor_manager_thread
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
-        process.kill()
-    for process in processes:
-        process.join()
-    # Before Python 3.12 a thread may wait for ever to hand a job to somebody who is gone.
-    with contextlib.suppress(OSError, AttributeError):
-        queue._reader.close()
-    if manager is not None:
-        manager.join(PATIENCE)
-
-
-def _begin(places: Any, parent: int) -> None:
-    """What a worker does first."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
-    place = places.get()
-    if place is not None:
-        os.sched_setaffinity(0, {place})
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-
-
-def _follow(parent: int) -> None:
-    """End when the parent has been killed: nobody would collect the results."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-@contextlib.contextmanager
-def _broken_pipes() -> Iterator[None]:
-    """Let a pipe to a process that is gone be an error, where a command lets it end the program."""
-    here = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGPIPE")
-    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN) if here else None
-    try:
-        yield
-    finally:
-        if here:
-            signal.signal(signal.SIGPIPE, before)
-
-
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C, which is for their parent, not even at their start.
-
-    What comes in the meantime is heard here at the end of the block.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+def each_once(jobs: Iterable[Job]) -> Generator[Job, None, None]:
+    """Those of the jobs that were not there before, one when it is asked for."""
+    seen = set[Job]()
+    for job in jobs:
+        if job not in seen:
+            seen.add(job)
+            yield job

@@ -11,18 +11,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cranium.automata.files import write_bytes
 from cranium.errors import FileFormatError, MissingExtraError, RecordError
 from cranium.experiments.configs import (
     MOST_BYTES,
     ExperimentConfig,
     config_of,
     known,
-    read_limited,
 )
 from cranium.experiments.records import Record, Store
 from cranium.experiments.runner import CONFIG
 from cranium.experiments.statistics import Summary, summarise
+from cranium.io import read_bytes, write_bytes
 
 __all__ = ["Group", "Study", "export", "find_studies", "read_study", "rows", "summary_data"]
 
@@ -144,7 +143,7 @@ def read_study(folder: Path) -> Study:
         8
     """
     try:
-        told = json.loads(read_limited(folder / CONFIG, MOST_BYTES))
+        told = json.loads(read_bytes(folder / CONFIG, most=MOST_BYTES, follow_links=False))
         config = config_of(told.pop("experiment"), told, f"{folder / CONFIG}: ")
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
         raise FileFormatError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import platform
 import warnings
 from collections.abc import Iterator
@@ -20,10 +21,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cranium import __version__
-from cranium.automata.files import write_bytes
-from cranium.errors import FileAccessError, RecordError, shorten
+from cranium.errors import FileAccessError, FileFormatError, RecordError, shorten
 from cranium.experiments.shapes import what_is_wrong
 from cranium.experiments.trial import Job
+from cranium.io import read_bytes, write_bytes
 
 __all__ = ["DamagedRecordWarning", "Record", "Store"]
 
@@ -113,14 +114,14 @@ class Store:
         """Write a record, so that it is there whole even if the machine stops now."""
         data = asdict(record)
         text = json.dumps({"format": FORMAT, "checksum": _checksum(data), "record": data}, indent=1)
-        write_bytes(self.path(job), text.encode(), durable=True)
+        write_bytes(self.path(job), text.encode(), durable=True, follow_links=False)
         self._known[job.name] = record
 
     def find(self, job: Job) -> Record | None:
         """The record of a trial; a damaged one is reported, and counts as missing."""
         if job.name not in self._known:
             path = self.path(job)
-            if not path.exists():
+            if not os.path.lexists(path):
                 return None
             try:
                 record = read_record(path)
@@ -134,6 +135,11 @@ class Store:
                 return None
             self._known[job.name] = record
         return self._known[job.name]
+
+    def find_again(self, job: Job) -> Record | None:
+        """The record of a trial as it is now: another process may have written one."""
+        self._known.pop(job.name, None)
+        return self.find(job)
 
     def has_records(self) -> bool:
         """Whether any record is there, whole or not."""
@@ -155,13 +161,13 @@ def _checksum(data: dict[str, Any]) -> str:
 
 def read_record(path: Path) -> Record:
     """Read a record, and check that it is as it was written."""
+    if os.path.lexists(path) and (path.is_symlink() or not (path.is_file() or path.is_dir())):
+        # Whoever put it there: it is not what was written, and the next record replaces it.
+        raise _damaged(path, "it is not a regular file")
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
-    except OSError as problem:
-        raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
-    if len(content) > MOST_BYTES:
-        raise _damaged(path, f"it is larger than {MOST_BYTES:,} bytes")
+        content = read_bytes(path, most=MOST_BYTES, follow_links=False)
+    except FileFormatError as problem:
+        raise _damaged(path, problem.message.removeprefix(f"{path} ")) from None
     try:
         told = json.loads(content)
         form, data = told["format"], told["record"]

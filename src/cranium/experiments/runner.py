@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cranium.automata.files import write_bytes
 from cranium.errors import CraniumError, InvalidArgumentError, shorten
 from cranium.experiments.configs import (
     MOST_BYTES,
     ExperimentConfig,
     config_data,
     config_of,
-    read_limited,
 )
 from cranium.experiments.engines import Engine
+from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job
+from cranium.io import clear_drafts, read_bytes, write_bytes
 
 __all__ = ["Outcome", "Watcher", "run"]
 
 CONFIG = "experiment.json"
+POLL = 0.5
+"""After how many seconds to look again whether another process has done what we wait for."""
 
 
 class Watcher:
@@ -66,17 +69,19 @@ def _claim(store: Store, config: ExperimentConfig) -> None:
     """Note in a folder what is run there; refuse one whose results are those of another run."""
     path, wanted = store.folder / CONFIG, config_data(config)
     text = json.dumps(wanted, indent=2, sort_keys=True) + "\n"
-    try:
-        told = json.loads(read_limited(path, MOST_BYTES))
-    except (OSError, ValueError, RecursionError):  # there is none, or it says nothing any more
-        told = None
+    content, told = b"", None
+    if os.path.lexists(path):  # what is there and is no regular file is refused
+        with suppress(ValueError, RecursionError):  # it may say nothing any more
+            content = read_bytes(path, most=MOST_BYTES, follow_links=False)
+            told = json.loads(content)
     if isinstance(told, dict) and told != json.loads(text) and not _grows(store, told, config):
         raise InvalidArgumentError(
             f"{store.folder} holds {told.get('experiment', 'an experiment')} with other "
             f"settings ({_difference(told, json.loads(text))})",
             fix="choose another folder (--dir), or run it with the settings that it has",
         )
-    write_bytes(path, text.encode(), durable=True)
+    if content != text.encode():
+        write_bytes(path, text.encode(), durable=True, follow_links=False)
 
 
 def _grows(store: Store, told: dict[str, Any], config: ExperimentConfig) -> bool:
@@ -138,31 +143,11 @@ def run(
     store, begun = Store(folder), time.perf_counter()
     store.make()
     _claim(store, config)
-    outcome, tried = Outcome([]), set[str]()
-    watcher = watcher or Watcher()
+    clear_drafts(folder)
+    outcome, watcher = Outcome([]), watcher or Watcher()
     try:
-        while True:
-            # What is run later may depend on what was found, such as which settings are best.
-            outcome.jobs = config.jobs(store)
-            records = {job: store.find(job) for job in outcome.jobs}
-            missing = [
-                job
-                for job, record in records.items()
-                if record is None or (retry_failed and not record.done and job.name not in tried)
-            ]
-            if not missing:
-                outcome.there = len(outcome.jobs) - outcome.ran
-                break
-            there = len(outcome.jobs) - len(missing)
-            outcome.there = there - outcome.ran
-            missing.sort(key=lambda job: job.seed)  # all methods come along together
-            watcher.begin(missing, there)
-            with closing(engine.run(missing)) as results:
-                for job, record in results:
-                    store.save(job, record)
-                    tried.add(job.name)
-                    outcome.ran += 1
-                    watcher.finished(job, record)
+        with TrialLocks(folder, folder / CONFIG) as locks:
+            _run_missing(config, store, engine, locks, outcome, watcher, retry_failed=retry_failed)
     except KeyboardInterrupt:
         outcome.interrupted = True
     finally:
@@ -171,3 +156,66 @@ def run(
     outcome.failed = [(j, r) for j, r in records.items() if r is not None and not r.done]
     outcome.seconds = time.perf_counter() - begun
     return outcome
+
+
+def _run_missing(
+    config: ExperimentConfig,
+    store: Store,
+    engine: Engine,
+    locks: TrialLocks,
+    outcome: Outcome,
+    watcher: Watcher,
+    *,
+    retry_failed: bool,
+) -> None:
+    """Run until nothing is missing; what other processes are running is waited for."""
+    tried = set[str]()
+    while True:
+        # What is run later may depend on what was found, such as which settings are best.
+        outcome.jobs = config.jobs(store)
+        records = {job: store.find(job) for job in outcome.jobs}
+        missing = {
+            job: record
+            for job, record in sorted(records.items(), key=lambda each: each[0].seed)
+            if record is None or (retry_failed and not record.done and job.name not in tried)
+        }  # by seeds, so that all methods come along together
+        there = len(outcome.jobs) - len(missing)
+        outcome.there = there - outcome.ran
+        if not missing:
+            return
+        watcher.begin(list(missing), there)
+        with closing(engine.run(_locked(missing, store, locks, tried))) as results:
+            for job, record in results:
+                store.save(job, record)
+                locks.release(job)
+                tried.add(job.name)
+                outcome.ran += 1
+                watcher.finished(job, record)
+        left = {job: record for job, record in missing.items() if job.name not in tried}
+        _wait_for_others(left, store, locks)
+
+
+def _locked(
+    missing: dict[Job, Record | None], store: Store, locks: TrialLocks, tried: set[str]
+) -> Iterator[Job]:
+    """Those of the jobs that no other process is running, or has run by now."""
+    for job, before in missing.items():
+        if not locks.take(job):
+            continue
+        if store.find_again(job) == before:
+            yield job
+        else:  # another process was faster
+            tried.add(job.name)
+            locks.release(job)
+
+
+def _wait_for_others(left: dict[Job, Record | None], store: Store, locks: TrialLocks) -> None:
+    """Wait until one of the jobs that others are running is done, or is not run any more."""
+    while left:
+        for job, before in left.items():
+            if store.find_again(job) != before:
+                return
+            if locks.take(job):
+                locks.release(job)
+                return
+        time.sleep(POLL)

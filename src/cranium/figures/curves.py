@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from cranium.automata.files import write_bytes
 from cranium.errors import DrawingError
 from cranium.figures.style import COLOURS
+from cranium.io import write_bytes
 from cranium.learners import TrainingResult
 
 __all__ = ["draw_curves"]

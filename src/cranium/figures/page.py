@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cranium.automata.files import write_bytes
 from cranium.experiments.configs import config_data
 from cranium.experiments.reading import (
     NUMBERS,
@@ -26,6 +25,7 @@ from cranium.experiments.reading import (
 from cranium.experiments.records import Record
 from cranium.experiments.totals import totals
 from cranium.figures.studies import draw_study
+from cranium.io import write_bytes
 
 __all__ = ["write_report"]
 
@@ -51,8 +51,13 @@ pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; 
 """
 
 
-def write_report(studies: Sequence[Study], path: Path) -> None:
+def write_report(studies: Sequence[Study], path: Path, *, follow_links: bool = False) -> None:
     """Write a page with the figures, tables, machines and settings of experiments.
+
+    Args:
+        studies: The experiments.
+        path: The page.
+        follow_links: Whether it may be written through a symbolic link, or into a pipe.
 
     Example:
         >>> import tempfile
@@ -73,7 +78,7 @@ def write_report(studies: Sequence[Study], path: Path) -> None:
         "<h1>Counting reward automata: results</h1>\n"
         f"<nav>{links}</nav>\n{body}\n</body></html>\n"
     )
-    write_bytes(path, text.encode())
+    write_bytes(path, text.encode(), follow_links=follow_links)
 
 
 _ = html.escape

@@ -9,14 +9,14 @@ from types import ModuleType
 from cranium.automata import library
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.convert import unroll
-from cranium.automata.draw import draw
-from cranium.automata.files import write_bytes
+from cranium.automata.draw import to_png, to_svg
 from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.natural_language import NaturalLanguageConfig
 from cranium.experiments.reading import Study
 from cranium.figures import complexity, deep, letter, natural_language, office, reward_machines
 from cranium.figures.captions import QUICK
 from cranium.figures.style import save
+from cranium.io import write_bytes
 
 __all__ = ["draw_study", "machines"]
 
@@ -39,7 +39,8 @@ def draw_study(
     """Draw the figures of an experiment, beside its records if no other place is named.
 
     Each is an SVG and a PNG file, or what is asked for; its caption is in a ``.md`` file of the
-    same name. Returned are the names that end in ``.svg``.
+    same name. Returned are the names that end in ``.svg``. A symbolic link of such a name is
+    replaced, and what it points at stays as it is.
 
     Example:
         >>> import tempfile
@@ -55,12 +56,14 @@ def draw_study(
         path = (folder or study.folder) / f"{name}.svg"
         save(figure, path, kinds)
         more = f" {QUICK}" if study.config.is_quick else ""
-        write_bytes(path.with_suffix(".md"), (module.caption(study) + more + "\n").encode())
+        text = f"{module.caption(study)}{more}\n"
+        write_bytes(path.with_suffix(".md"), text.encode(), follow_links=False)
         written.append(path)
     for name, machine in machines(study).items():
         path = (folder or study.folder) / f"{name}.svg"
         for kind in kinds:
-            draw(machine, path.with_suffix(f".{kind}"))
+            content = to_png(machine) if kind == "png" else to_svg(machine).encode()
+            write_bytes(path.with_suffix(f".{kind}"), content, follow_links=False)
         written.append(path)
     return written
 

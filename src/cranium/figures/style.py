@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cranium.automata.files import write_bytes
+from cranium.io import write_bytes
 
 __all__ = ["COLOURS", "colour", "dashes", "marker", "new_figure", "save", "tidy"]
 
@@ -170,4 +170,4 @@ def save(figure: Any, path: Path, kinds: Sequence[str]) -> None:
         stream = io.BytesIO()
         with _style():  # much is decided only when it is drawn
             figure.savefig(stream, format=kind, **more[kind])
-        write_bytes(path.with_suffix(f".{kind}"), stream.getvalue())
+        write_bytes(path.with_suffix(f".{kind}"), stream.getvalue(), follow_links=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.planning import find_product
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.files import dumps, loads, write_bytes
+from cranium.automata.files import dumps, loads
 from cranium.errors import (
     FileAccessError,
     FileFormatError,
@@ -26,6 +26,7 @@ from cranium.errors import (
     WorldError,
     shorten,
 )
+from cranium.io import write_bytes
 from cranium.learners.archive import MOST_BYTES, read_arrays
 from cranium.learners.fingerprint import OLD, differences
 from cranium.learners.plain import (

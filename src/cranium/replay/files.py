@@ -14,10 +14,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from cranium.aamdp.catalogue import make_env
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.files import dumps, loads, read_text, write_text
+from cranium.automata.files import dumps, loads
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import OVERFLOW, limited
 from cranium.errors import CraniumError, EpisodeError, FileAccessError, shorten
+from cranium.io import read_text, write_text
 from cranium.replay.episode import Episode, Moment, Recorder
 
 __all__ = ["load_episode", "save_episode"]

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.automata.files import write_bytes
 from cranium.errors import EpisodeError, InvalidArgumentError, MissingExtraError, shorten
+from cranium.io import write_bytes
 from cranium.replay.episode import Episode
 from cranium.replay.frames import frames
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cranium.automata.draw import to_svg
-from cranium.automata.files import write_text
 from cranium.errors import EpisodeError
+from cranium.io import write_text
 from cranium.replay.episode import Episode, Moment
 from cranium.replay.film import SPEED, check_speed
 from cranium.replay.frames import scaled

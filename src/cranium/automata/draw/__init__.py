@@ -17,8 +17,8 @@ from cranium.automata.draw.graphviz import render_with_dot
 from cranium.automata.draw.picture import render
 from cranium.automata.draw.text import to_dot, to_mermaid
 from cranium.automata.draw.tikz import to_tikz
-from cranium.automata.files import write_bytes, write_text
 from cranium.errors import DrawingError, UnknownNameError, shorten
+from cranium.io import write_bytes, write_text
 
 __all__ = ["draw", "to_dot", "to_mermaid", "to_png", "to_svg", "to_tikz"]
 

@@ -1,0 +1,212 @@
+"""Reading and writing files: what is read is a regular file, what is written is there whole."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from cranium.errors import CraniumError, FileAccessError, FileFormatError, Place, shorten
+from cranium.processes import is_running, this_machine
+
+__all__ = ["clear_drafts", "read_bytes", "read_text", "shown", "write_bytes", "write_text"]
+
+ABANDONED = 3600.0
+"""After so many seconds nobody is writing a draft any more, wherever they were."""
+_NAMED = 40  # characters of the file's name, so that that of the draft is not too long
+_DRAFT = re.compile(
+    r"\.(?P<name>.+)\.(?P<machine>\w{12})-(?P<process>\d+)-\w{16}\.draft", re.DOTALL
+)
+
+
+def read_text(path: Path, *, most: int, fix: str | None = None, follow_links: bool = True) -> str:
+    """Read the text of a file that somebody has written: not endless, and UTF-8.
+
+    Args:
+        path: The file.
+        most: How many bytes it may have. A larger one is refused before it is read.
+        fix: What to do about a larger one.
+        follow_links: As for :func:`read_bytes`.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "long.yaml"
+        >>> _ = path.write_text("name: " + "x" * 5000)
+        >>> len(read_text(path, most=10_000))
+        5006
+        >>> read_text(path, most=4096)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.FileFormatError: ...long.yaml has more than 4 KiB
+    """
+    raw = read_bytes(path, most=most, fix=fix, follow_links=follow_links)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        column = problem.start - (raw.rfind(b"\n", 0, problem.start) + 1) + 1
+        raise FileFormatError(
+            f"this is not UTF-8: byte {raw[problem.start]:#04x}",
+            place=Place(line, column, str(path)),
+            fix="save it as UTF-8",
+        ) from None
+
+
+def read_bytes(
+    path: Path, *, most: int, fix: str | None = None, follow_links: bool = True
+) -> bytes:
+    """Read a regular file of limited size: a pipe, a device or an endless file is refused at once.
+
+    Args:
+        path: The file.
+        most: How many bytes it may have. A larger one is refused before it is read.
+        fix: What to do about a larger one.
+        follow_links: Whether the name may be that of a symbolic link to the file. Links in the
+            names of the folders above it are always followed.
+
+    Example:
+        >>> read_bytes(Path(os.devnull), most=100)
+        Traceback (most recent call last):
+        cranium.errors.FileAccessError: cannot read /dev/null: it is not a regular file
+          fix: give a file
+    """
+    try:
+        with _open_regular(path, follow_links=follow_links) as stream:
+            # What is still growing is not believed about its size.
+            large = os.fstat(stream.fileno()).st_size > most
+            raw = b"" if large else stream.read(most + 1)
+    except CraniumError:
+        raise
+    except (OSError, ValueError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise FileAccessError(
+            f"cannot read {shown(path)}: {said}", fix="look at the name of the file"
+        ) from None
+    if large or len(raw) > most:
+        units = ((2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
+        size = next(f"{most // size:,} {name}" for size, name in units if most % size == 0)
+        raise FileFormatError(f"{shown(path)} has more than {size}", fix=fix)
+    return raw
+
+
+def _open_regular(path: Path, *, follow_links: bool) -> BinaryIO:
+    _check_regular(path, path.stat(follow_symlinks=follow_links))
+    # It may have become something else by now: opening a pipe may not wait for somebody to write.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    flags |= 0 if follow_links else getattr(os, "O_NOFOLLOW", 0)
+    try:
+        stream = os.fdopen(os.open(path, flags), "rb")
+    except OSError as problem:
+        if problem.errno == errno.ELOOP and not follow_links:
+            raise _refused(path, "a symbolic link") from None
+        raise
+    try:
+        _check_regular(path, os.fstat(stream.fileno()))
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def _check_regular(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise _refused(path, "a directory")
+    if stat.S_ISLNK(found.st_mode):
+        raise _refused(path, "a symbolic link")
+    if not stat.S_ISREG(found.st_mode):
+        raise _refused(path, "not a regular file")
+
+
+def _refused(path: Path, kind: str) -> FileAccessError:
+    fix = "give the file that it points at" if kind == "a symbolic link" else "give a file"
+    return FileAccessError(f"cannot read {shown(path)}: it is {kind}", fix=fix)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text as :func:`write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(
+    path: Path, content: bytes, *, durable: bool = False, follow_links: bool = True
+) -> None:
+    """Write a file all or nothing, so that an interrupted write leaves the old one.
+
+    Drafts that killed processes left of the same file are removed.
+
+    Args:
+        path: The file.
+        content: What is in it.
+        durable: Whether it is on the disk before it gets its name.
+        follow_links: Whether a symbolic link, a pipe or a device of this name is written through,
+            as suits a name that a user gave. Otherwise it is replaced by a regular file, and what
+            a link points at stays as it is.
+    """
+    try:
+        if follow_links:
+            path = path.resolve()  # a link stays a link
+            if path.exists() and not path.is_file():
+                path.write_bytes(content)  # a pipe or a device is not replaced
+                return
+        # Named before it is made: an interruption at any moment finds what to clear away.
+        owner = f"{this_machine()}-{os.getpid()}-{secrets.token_hex(8)}"
+        draft = path.parent / f".{path.name[:_NAMED]}.{owner}.draft"
+        try:
+            with draft.open("xb") as stream:
+                stream.write(content)
+                if durable:
+                    stream.flush()
+                    os.fsync(stream.fileno())
+            if path.is_file() and not path.is_symlink():
+                draft.chmod(stat.S_IMODE(path.stat().st_mode))
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise FileAccessError(
+            f"cannot write {shown(path)}: {said}", fix="choose another place"
+        ) from None
+    if follow_links:  # a folder of results, with thousands of files, is cleared once for each run
+        clear_drafts(path.parent, path.name)
+
+
+def clear_drafts(folder: Path, name: str | None = None) -> int:
+    """Remove the drafts that killed processes left in a folder; how many there were.
+
+    A draft is left by a process of this machine that is gone, or by anybody an hour ago.
+
+    Args:
+        folder: Where to look.
+        name: Of which file; by default all.
+
+    Example:
+        >>> import tempfile
+        >>> clear_drafts(Path(tempfile.mkdtemp()))
+        0
+    """
+    removed = 0
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            found = _DRAFT.fullmatch(entry.name)
+            if found is None or (name is not None and found["name"] != name[:_NAMED]):
+                continue
+            with suppress(OSError):
+                here = found["machine"] == this_machine()
+                old = time.time() - entry.stat(follow_symlinks=False).st_mtime > ABANDONED
+                if old or (here and not is_running(int(found["process"]))):
+                    Path(entry.path).unlink()
+                    removed += 1
+    return removed
+
+
+def shown(path: Path) -> str:
+    """A path as a message shows it: control characters and endless names spelled out."""
+    text = str(path)
+    return text if text.isprintable() and len(text) <= 200 else shorten(text, 200)
