@@ -30,7 +30,8 @@ from cranium.experiments import (
     Watcher,
     run,
 )
-from cranium.experiments.engines import THREADS, TRIES
+from cranium.experiments.engines import TRIES
+from cranium.experiments.pool import THREADS
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial, Trial
 
 pytestmark = pytest.mark.ray
@@ -268,7 +269,7 @@ def test_a_trial_that_ends_its_process_is_tried_again_and_then_the_run_stops(
     engine: RayEngine, local: dict[Job, Record], tmp_path: Path
 ) -> None:
     [deadly] = spies("die", 1, tmp_path / "tries")
-    with pytest.raises(EngineError, match=r"1 trial disappeared .*3 times in a row: spy, die"):
+    with pytest.raises(EngineError, match=r"1 trial was lost 3 times: spy, die"):
         list(engine.run([deadly]))
     found = collected(engine, [SHORT[0], deadly, *SHORT[1:]])
     assert {job: same(record) for job, record in found.items()} == {

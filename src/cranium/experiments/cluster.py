@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cranium.errors import (
@@ -36,6 +38,8 @@ JOINING = 60.0
 STARVING = 60.0
 """How many seconds a cluster may have no core left, until machines come back."""
 POLL = 5.0
+LOOPBACK = "127.0.0.1"
+AUTHENTICATION = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 QUIETLY = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
 PROBE = (
     "import sys, ray;"
@@ -52,7 +56,9 @@ class _GoneError(Exception):
 class RayEngine(Closed):
     """Tasks of a Ray cluster, each with one thread.
 
-    If this process is connected to a cluster already, that one is used, and left as it is.
+    If this process is connected to a cluster already, that one is used, and left as it is. A
+    cluster that is started here listens on the loopback interface only, and lets nobody in who does
+    not know a token that is made for it, unless ``RAY_AUTH_MODE`` says otherwise.
 
     Args:
         address: Of the cluster, ``"auto"`` for the one that this machine belongs to; left out, one
@@ -72,6 +78,7 @@ class RayEngine(Closed):
         self.limit = None if workers is None else check_count("workers", workers)
         self.owned = not ray.is_initialized()
         self.starts_own = self.owned and self.address == "local"
+        self.token = PrivateToken()
         if self.owned:
             self._join()
         else:
@@ -79,11 +86,26 @@ class RayEngine(Closed):
 
     def _join(self) -> None:
         if self.starts_own:  # it has no more cores than that
-            self._connect("local", num_cpus=self.limit)
+            self.token.set()
+            with _on_loopback():
+                self._connect("local", num_cpus=self.limit, _node_ip_address=LOOPBACK)
+            self._check_loopback()
         else:
             self._find(self.address)
             self._probe(self.address)
             self._connect(self.address)
+
+    def _check_loopback(self) -> None:
+        """Refuse to go on with a cluster that others can reach: Ray chooses where it listens."""
+        found = self.ray.util.get_node_ip_address()
+        if found != LOOPBACK:
+            self.close()
+            raise InvalidArgumentError(
+                f"Ray {self.ray.__version__} started a cluster that listens at {found}, where "
+                "others can reach it",
+                fix="use another version of Ray or the engine local, or start a cluster yourself "
+                "(ray start --head) and give its address",
+            )
 
     def _stay(self, address: str | None) -> None:
         """Refuse to use another cluster than the one that was asked for."""
@@ -139,6 +161,7 @@ class RayEngine(Closed):
             self.ray.init(address, **QUIETLY, **options)
         except (OSError, RuntimeError, ValueError, self.ray.exceptions.RayError) as problem:
             self.ray.shutdown()
+            self.token.forget()
             raise InvalidArgumentError(
                 f"cannot use the Ray cluster at {shorten(address)}: {problem}",
                 fix="say auto on a machine of the cluster, with the same Python and Ray; "
@@ -274,3 +297,49 @@ class RayEngine(Closed):
         if self.owned:
             self.owned = False
             self.ray.shutdown()
+            self.token.forget()
+
+
+class PrivateToken:
+    """A token for a cluster that is started here: only its own processes have it.
+
+    It is in the environment, which they inherit; nothing is written anywhere.
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+
+    def set(self) -> None:
+        """Make one, unless the user has chosen how Ray finds out who is let in."""
+        if self.is_set or any(name in os.environ for name in AUTHENTICATION):
+            return
+        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+        self.is_set = True
+        _read_authentication()
+
+    def forget(self) -> None:
+        """Leave the environment as it was."""
+        if self.is_set:
+            self.is_set = False
+            for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
+                os.environ.pop(name, None)
+            _read_authentication()
+
+
+def _read_authentication() -> None:
+    """Let Ray read again what the environment says: it does so once, when it is first asked."""
+    inner: Any = importlib.import_module("ray._raylet")
+    inner.Config.initialize("")
+    inner.AuthenticationTokenLoader.instance().reset_cache()
+
+
+@contextmanager
+def _on_loopback() -> Iterator[None]:
+    """Let Ray take the loopback address for that of this machine, as it does where it has to."""
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
