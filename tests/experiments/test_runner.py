@@ -517,6 +517,7 @@ def test_two_runs_at_once_come_to_what_one_comes_to(script, tmp_path):
     one, other = script(), script()
     told = [one.end(), other.end()]
     assert all(each["jobs"] == JOBS and not each["failed"] for each in told)
+    assert sum(each["ran"] for each in told) == JOBS, "every trial is run once"
     check_whole(one.folder)
     outcome = run(ComplexityConfig(trials=8, most=2), tmp_path / "alone", Here())
     alone, together = Store(tmp_path / "alone"), Store(one.folder)

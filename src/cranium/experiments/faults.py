@@ -11,7 +11,7 @@ import pickle
 import traceback
 from collections.abc import Iterator
 
-from cranium.errors import ModelError
+from cranium.errors import MissingExtraError, ModelError
 
 __all__ = ["fault_of_machine"]
 
@@ -22,6 +22,7 @@ KINDS = (
     ImportError,
     SystemError,
     pickle.UnpicklingError,
+    MissingExtraError,
     ModelError,
 )
 CACHES = ("numba/core/caching.py",)

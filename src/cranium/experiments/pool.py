@@ -21,7 +21,7 @@ from cranium.experiments.trial import Job
 __all__ = ["Reply", "WorkerPool"]
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-KILLED_STARTS, FAILED_STARTS = 20, 3
+KILLED_STARTS, FAILED_STARTS = 12, 3
 """After how many workers in a row that were killed, or ended, before they were ready we give up."""
 Function = Callable[[Job], Record]
 

@@ -1,0 +1,288 @@
+"""Processes that share a folder share the work: every trial is run once, whoever is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+
+import pytest
+from experiments.test_records import Here
+
+from cranium.errors import FileAccessError
+from cranium.experiments import ComplexityConfig, Store, engines, locks, run, runner
+from cranium.experiments.locks import TrialLocks
+from cranium.experiments.records import read_record
+from cranium.experiments.work import perform
+from cranium.processes import start_time, this_machine
+
+CONFIG = ComplexityConfig(trials=2, most=1)
+ELSEWHERE = "0" * 12
+JOBS = 8
+
+
+@pytest.fixture
+def jobs(tmp_path):
+    return CONFIG.jobs(Store(tmp_path))
+
+
+@pytest.fixture
+def take(tmp_path):
+    """Make locks that are given back at the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(TrialLocks(tmp_path, tmp_path / "guard"))
+
+
+def ended_process():
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    return process.pid
+
+
+def leave(folder, job, **owner):
+    """A lock as another process would leave it."""
+    told = {"machine": this_machine(), "process": os.getpid(), "started": "1", "token": "other"}
+    path = folder / f".{job.name}.lock"
+    path.write_text(json.dumps({**told, **owner}))
+    return path
+
+
+# One lock
+
+
+def test_a_trial_is_locked_by_one_at_a_time(tmp_path, jobs, take):
+    ours, theirs = take(), take()
+    assert ours.take(jobs[0])
+    assert not theirs.take(jobs[0])
+    assert theirs.take(jobs[1])
+    theirs.release(jobs[0])  # it is not theirs
+    assert not take().take(jobs[0])
+    ours.release(jobs[0])
+    assert theirs.take(jobs[0])
+
+
+def test_locks_are_given_back_at_the_end_whatever_happened(tmp_path, jobs):
+    ours = TrialLocks(tmp_path, tmp_path / "guard")
+    with contextlib.suppress(RuntimeError), ours:
+        assert ours.take(jobs[0])
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_lock_of_a_process_that_is_gone_is_taken_over_at_once(tmp_path, jobs, take):
+    ours = take()
+    leave(tmp_path, jobs[0], process=ended_process())
+    leave(tmp_path, jobs[1], process=os.getpid(), started="1")  # another one had this number
+    assert ours.take(jobs[0])
+    assert ours.take(jobs[1])
+
+
+def test_the_lock_of_a_process_that_is_there_is_not(tmp_path, jobs, take):
+    ours = take()
+    leave(tmp_path, jobs[0], started=start_time(os.getpid()))
+    assert not ours.take(jobs[0])
+
+
+def test_the_lock_of_another_machine_is_taken_over_after_a_time(tmp_path, jobs, take, monkeypatch):
+    ours = take()
+    path = leave(tmp_path, jobs[0], machine=ELSEWHERE)
+    assert not ours.take(jobs[0])
+    monkeypatch.setattr(locks, "STALE", 0.0)
+    os.utime(path, ns=(1, path.stat().st_mtime_ns + 1))  # it is renewed: somebody is there
+    assert not ours.take(jobs[0])
+    time.sleep(0.01)
+    assert ours.take(jobs[0])
+
+
+def test_an_old_lock_of_another_machine_is_taken_over_at_once(tmp_path, jobs, take):
+    path = leave(tmp_path, jobs[0], machine=ELSEWHERE)
+    os.utime(path, (1, path.stat().st_mtime - locks.OLD - 10))
+    assert take().take(jobs[0])
+
+
+def test_a_lock_that_is_held_is_renewed(tmp_path, jobs, monkeypatch):
+    monkeypatch.setattr(locks, "RENEWED", 0.01)
+    with TrialLocks(tmp_path, tmp_path / "guard") as ours:
+        ours.take(jobs[0])
+        path = tmp_path / f".{jobs[0].name}.lock"
+        os.utime(path, (1, 1))
+        end = time.monotonic() + 60
+        while path.stat().st_mtime == 1:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+ODD = {
+    "empty": lambda path: path.write_bytes(b""),
+    "not text": lambda path: path.write_bytes(b"\xff"),
+    "a list": lambda path: path.write_text("[]"),
+    "nested": lambda path: path.write_text("[" * 900),
+    "large": lambda path: path.write_bytes(bytes(10_000)),
+    "a pipe": os.mkfifo,
+    "a link": lambda path: path.symlink_to(path.parent / "precious"),
+    "a link to nowhere": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD.keys())
+def test_what_is_no_lock_is_waited_for_no_longer_than_one(tmp_path, jobs, take, monkeypatch, make):
+    (tmp_path / "precious").write_text("precious")
+    ours = take()
+    make(tmp_path / f".{jobs[0].name}.lock")
+    assert not ours.take(jobs[0])
+    monkeypatch.setattr(locks, "STALE", 0.0)
+    time.sleep(0.01)
+    assert ours.take(jobs[0])
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_a_lock_that_cannot_be_removed_is_an_error_and_not_waited_for(
+    tmp_path, jobs, take, monkeypatch
+):
+    (tmp_path / f".{jobs[0].name}.lock").mkdir()
+    ours = take()
+    ours.take(jobs[0])
+    monkeypatch.setattr(locks, "STALE", 0.0)
+    time.sleep(0.01)
+    with pytest.raises(FileAccessError, match="a lock that nobody holds any more"):
+        ours.take(jobs[0])
+
+
+def test_of_many_that_take_over_a_stale_lock_one_has_it(tmp_path, take):
+    many, gone = ComplexityConfig(trials=20, most=1).jobs(Store(tmp_path)), ended_process()
+    (tmp_path / "guard").write_text("")
+    everybody, had = [take() for _ in range(6)], list[str]()
+    for job in many:
+        leave(tmp_path, job, process=gone)
+    barrier = threading.Barrier(len(everybody))
+
+    def take_all(ours):
+        for job in many:
+            barrier.wait()
+            if ours.take(job):
+                had.append(job.name)
+
+    threads = [threading.Thread(target=take_all, args=(each,)) for each in everybody]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(Counter(had).values()) <= {1}
+    # Whoever came at the moment in which another was looking goes away without it.
+    for job in many:
+        assert job.name in had or take().take(job)
+
+
+# Runs
+
+
+class Counted(Here):
+    """Waits after each trial for the others."""
+
+    def __init__(self, barrier):
+        super().__init__()
+        self.barrier = barrier
+
+    def run(self, jobs):
+        for result in super().run(jobs):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                self.barrier.wait(0.05)
+            yield result
+
+
+def test_two_runs_at_once_run_every_trial_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "POLL", 0.01)
+    barrier = threading.Barrier(2)
+    both, outcomes = [Counted(barrier), Counted(barrier)], []
+    threads = [
+        threading.Thread(target=lambda e=each: outcomes.append(run(CONFIG, tmp_path, e)))
+        for each in both
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(outcome.ran for outcome in outcomes) == JOBS
+    assert [outcome.there + outcome.ran for outcome in outcomes] == [JOBS, JOBS]
+    assert sorted([*both[0].ran, *both[1].ran]) == sorted(
+        path.stem for path in tmp_path.glob("*-*.json")
+    )
+    assert len(list(tmp_path.iterdir())) == JOBS + 1
+
+
+def test_two_runs_that_try_again_what_failed_try_it_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "POLL", 0.01)
+    broken, counts = [True], Counter()
+
+    def perhaps(trial, seed):
+        counts[trial.key, seed] += 1
+        if broken[0] and seed == 1:
+            raise ValueError("no luck")
+        return perform(trial, seed)
+
+    monkeypatch.setattr(engines, "perform", perhaps)
+    assert len(run(CONFIG, tmp_path, Here()).failed) == JOBS // 2
+    broken[0], barrier = False, threading.Barrier(2)
+    threads = [
+        threading.Thread(target=lambda: run(CONFIG, tmp_path, Counted(barrier), retry_failed=True))
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Counter(counts.values()) == {1: JOBS // 2, 2: JOBS // 2}
+
+
+def test_what_a_killed_process_had_locked_is_run_and_its_locks_and_drafts_are_cleared(
+    tmp_path, jobs
+):
+    run(CONFIG, tmp_path, Here())
+    gone = ended_process()
+    (tmp_path / f"{jobs[0].name}.json").unlink()
+    leave(tmp_path, jobs[0], process=gone)
+    leave(tmp_path, jobs[1], process=gone)  # it was killed when the record was written
+    name = f".{jobs[2].name}.json.{this_machine()}-{gone}-{'0' * 16}.draft"
+    (tmp_path / name).write_text("half")
+    engine = Here()
+    run(CONFIG, tmp_path, engine)
+    assert engine.ran == [jobs[0].name]
+    assert len(list(tmp_path.iterdir())) == JOBS + 1
+
+
+def test_what_another_machine_is_running_is_waited_for(tmp_path, jobs, monkeypatch):
+    monkeypatch.setattr(runner, "POLL", 0.01)
+    run(CONFIG, tmp_path / "other", Here())
+    tmp_path.joinpath("results").mkdir()
+    lock = leave(tmp_path / "results", jobs[0], machine=ELSEWHERE)
+    engine = Here()
+
+    class Other(threading.Thread):
+        def run(self):
+            end = time.monotonic() + 60
+            while len(engine.ran) < JOBS - 1 and time.monotonic() < end:
+                time.sleep(0.01)
+            name = f"{jobs[0].name}.json"
+            (tmp_path / "other" / name).replace(tmp_path / "results" / name)
+            lock.unlink()
+
+    other = Other()
+    other.start()
+    outcome = run(CONFIG, tmp_path / "results", engine)
+    other.join()
+    assert (outcome.ran, outcome.there) == (JOBS - 1, 1)
+    assert jobs[0].name not in engine.ran
+    assert read_record(tmp_path / "results" / f"{jobs[0].name}.json").done
+
+
+def test_what_a_machine_that_is_gone_was_running_is_run(tmp_path, jobs, monkeypatch):
+    monkeypatch.setattr(runner, "POLL", 0.01)
+    monkeypatch.setattr(locks, "STALE", 0.05)
+    leave(tmp_path, jobs[0], machine=ELSEWHERE)
+    outcome = run(CONFIG, tmp_path, Here())
+    assert outcome.ran == JOBS

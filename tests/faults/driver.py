@@ -1,0 +1,132 @@
+"""Runs of an experiment in processes of their own, for tests that kill them.
+
+Only processes of a driver's own family are ever killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from cranium.experiments.records import Record
+
+SECONDS = 300
+"""How long a driver may take before something hangs."""
+DRIVER = """
+import json, sys
+from pathlib import Path
+
+from cranium.errors import EngineError
+from cranium.experiments import ComplexityConfig, LocalEngine, RayEngine, Watcher, run
+from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
+
+
+class Mixed(ComplexityConfig):
+    def jobs(self, store):
+        sizes = [ComplexityTrial("x", "RM", f"N = {n}", "anbcdn", n) for n in range(1, 9)]
+        trainings = [
+            TrainingTrial("x", name, "", world="Letter", task="anbcdn", learner=name, until=None,
+                          options={"times": 2}, steps=steps, every=steps, counter_limit=3)
+            for name, steps in (("ql", 4_000_000), ("cql", 1_500_000))
+        ]
+        return [*(Job(t, 0) for t in sizes), *(Job(t, s) for t in trainings for s in range(8))]
+
+
+class Log(Watcher):
+    def finished(self, job, record):
+        with open(sys.argv[3], "a") as file:
+            file.write(job.name + "\\n")
+
+
+if __name__ == "__main__":
+    folder, kind = Path(sys.argv[1]), sys.argv[2]
+    engine = LocalEngine(2) if kind == "local" else RayEngine(workers=2)
+    with engine:
+        print("ready", flush=True)
+        try:
+            outcome = run(Mixed(), folder, engine, watcher=Log())
+        except EngineError as problem:
+            print(json.dumps({"stopped": str(problem)}))
+            sys.exit(3)
+    print(json.dumps({"ran": outcome.ran, "jobs": len(outcome.jobs),
+                      "failed": len(outcome.failed)}))
+"""
+
+
+class Driver:
+    """A run in a process of its own, and the processes that it started."""
+
+    def __init__(self, place: Path, folder: Path, kind: str) -> None:
+        path = place / "driver.py"
+        path.write_text(DRIVER)
+        self.folder, self.kind = folder, kind
+        self.errors = (place / "errors.txt").open("a")
+        self.log = place / "log.txt"
+        self.process = subprocess.Popen(
+            [sys.executable, str(path), str(folder), kind, str(self.log)],
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            start_new_session=True,
+            env={
+                **os.environ,
+                "RAY_TMPDIR": str(place),
+                "RAY_USAGE_STATS_ENABLED": "0",
+            },
+        )
+
+    def family(self) -> dict[int, str]:
+        """The processes that came of this one, with their command lines."""
+        parents, names = {}, {}
+        for path in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                told = (path / "stat").read_text().rpartition(")")[2].split()
+                if told[0] != "Z":
+                    parents[int(path.name)] = int(told[1])
+                    line = (path / "cmdline").read_bytes().replace(b"\0", b" ")
+                    names[int(path.name)] = line.decode(errors="replace")
+        found, new = set[int](), {self.process.pid}
+        while new:
+            found |= new
+            new = {pid for pid, parent in parents.items() if parent in new} - found
+        return {pid: names[pid] for pid in found if pid in names}
+
+    def find(self, kind: str) -> list[int]:
+        """The processes of a kind."""
+        if kind == "driver":
+            return [self.process.pid]
+        worker = "spawn_main" if self.kind == "local" else "ray::"
+        sign = "raylet/raylet " if kind == "raylet" else worker
+        return [pid for pid, name in self.family().items() if sign in name]
+
+    def end(self) -> dict[str, Any]:
+        told, _ = self.process.communicate(timeout=SECONDS)
+        self.errors.close()
+        lines = told.strip().splitlines()
+        if self.process.returncode == 0 or (lines and lines[-1].startswith("{")):
+            found: dict[str, Any] = json.loads(lines[-1])
+            return found
+        return {"ended": self.process.returncode}
+
+    def clear(self, family: dict[int, str]) -> None:
+        """Nothing of it stays, whatever happened."""
+        for pid in (self.process.pid, *family):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.communicate()
+
+
+def records_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.glob("*-*.json")}
+
+
+def same(record: Record) -> Record:
+    """Without what may differ from run to run."""
+    return replace(record, wall=0.0, cpu=0.0)
