@@ -403,11 +403,19 @@ def test_what_is_a_label_does_not_depend_on_what_was_asked_before(asked_before):
     if asked_before:
         for label in (1, True, "A", ("A",), frozenset("A"), ["A"], np.int64(1)):
             machine.step(start, label)
-    for label in (1.0, Fraction(1), Decimal(1), 1 + 0j, np.float64(1), None, b"A"):
+    for label in (1.0, Fraction(1), Decimal(1), 1 + 0j, np.float64(1), None, b"A", np.array(1.0),
+                  np.array("A"), np.array([1]), np.array([True]), {"A": False}, {"A": 1}):  # fmt: skip
         with pytest.raises(LabelError):
             machine.step(start, label)
-    for label in (1, True, np.int64(1), np.uint8(1), "A", ("A",), {"A"}, ["A"], {"A": 1}):
+    for label in (1, True, np.int64(1), np.uint8(1), np.array(1), "A", ("A",), {"A"}, ["A"],
+                  np.array(["A"])):  # fmt: skip
         assert machine.step(start, label).configuration == ("counting", (1,))
+
+
+@pytest.mark.parametrize("word", [{"A", "B"}, frozenset("A"), {"A": 1, "B": 2}, b"A", 7, None])
+def test_what_has_no_order_is_no_word(word):
+    with pytest.raises(LabelError, match="a word is text or a sequence of labels"):
+        cranium.library.load("anbcn").run(word)
 
 
 @pytest.mark.parametrize("asked_before", [False, True])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, SupportsIndex
 
 from cranium.errors import (
@@ -87,20 +87,13 @@ class Alphabet:
             cranium.errors.LabelError: no such proposition in a label: 'C'
               fix: known: A, B
         """
-        if hasattr(names, "__index__"):
-            bits = operator.index(names)  # type: ignore[arg-type]
-            if 0 <= bits < 1 << len(self.propositions):
-                return bits
-            raise LabelError(
-                f"a label over {len(self.propositions)} propositions is a bitmask from 0 to "
-                f"{(1 << len(self.propositions)) - 1:#x}, not {shorten(names)}"
-            )
+        if hasattr(names, "__index__") and not getattr(names, "ndim", 0):  # arrays have one, too
+            return self._mask(names)
         if isinstance(names, str):
             names = (names,)
-        if not isinstance(names, Iterable) or isinstance(names, bytes):
-            raise LabelError(
-                f"a label is a name, a collection of names or a bitmask, not {shorten(names)}"
-            )
+        if not isinstance(names, Iterable) or isinstance(names, bytes | Mapping):
+            # Of a dictionary the keys would be read, whatever it says of them.
+            raise _no_label(names)
         label = 0
         for name in names:
             try:
@@ -108,6 +101,18 @@ class Alphabet:
             except (KeyError, TypeError):
                 raise self._unknown(name) from None
         return label
+
+    def _mask(self, number: Any) -> int:
+        try:
+            bits = operator.index(number)
+        except TypeError:  # an array of one thing, which is no whole number
+            raise _no_label(number) from None
+        if 0 <= bits < 1 << len(self.propositions):
+            return bits
+        raise LabelError(
+            f"a label over {len(self.propositions)} propositions is a bitmask from 0 to "
+            f"{(1 << len(self.propositions)) - 1:#x}, not {shorten(number)}"
+        )
 
     def _unknown(self, name: object) -> LabelError:
         unknown = UnknownNameError.of("proposition in a label", name, self.propositions)
@@ -152,6 +157,12 @@ class Alphabet:
 
     def __repr__(self) -> str:
         return f"Alphabet({list(self.propositions)!r})"
+
+
+def _no_label(given: object) -> LabelError:
+    return LabelError(
+        f"a label is a name, a collection of names or a bitmask, not {shorten(given)}"
+    )
 
 
 def parse_word(text: str) -> list[tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, NoReturn, Self
 
 from cranium.automata.alphabet import Alphabet, AnyLabel, parse_word
@@ -321,7 +321,8 @@ class CountingRewardAutomaton(CounterProgram):
             >>> trace.accepted, trace.total_reward
             (True, 1.0)
         """
-        if not isinstance(word, Iterable) or isinstance(word, bytes):
+        # What has no order is no word: the order of a set is another one in every process.
+        if not isinstance(word, Iterable) or isinstance(word, bytes | Mapping | Set):
             raise LabelError(f"a word is text or a sequence of labels, not {shorten(word)}")
         labels = parse_word(word) if isinstance(word, str) else list(word)
         bits = [self.alphabet.label(label) for label in labels]
