@@ -6,6 +6,7 @@ import pickle
 from itertools import pairwise
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -29,8 +30,8 @@ class Told(gym.Env):
     observation_space = gym.spaces.Discrete(1000)
     action_space = gym.spaces.Discrete(3)
 
-    def __init__(self, shown) -> None:
-        self.shown = shown
+    def __init__(self, shown, ends=None) -> None:
+        self.shown, self.ends = shown, ends
 
     def reset(self, *, seed=None, options=None):
         self.at = 0
@@ -38,7 +39,7 @@ class Told(gym.Env):
 
     def step(self, action):
         self.at += 1
-        return self.shown[self.at], 0.0, False, False, {}
+        return self.shown[self.at], 0.0, self.at == self.ends, False, {}
 
 
 @settings(max_examples=300, deadline=None)
@@ -51,40 +52,43 @@ def test_a_monitor_agrees_with_the_product_on_random_machines_and_labels(data):
     labels = [frozenset(), *({p} for p in machine.propositions), frozenset(machine.propositions)]
     shown = data.draw(st.lists(st.integers(0, len(labels) - 1), min_size=2, max_size=12))
     limit = data.draw(st.sampled_from([None, 1, 3]))
+    horizon, ends = (data.draw(st.sampled_from([None, None, 1, 2, 5, 11])) for _ in range(2))
 
     def events(before, action, after):
         return labels[after] if action else labels[before]
 
     try:
-        env = cranium.product(Told(shown), machine, events, counter_limit=limit, horizon=100)
+        ground = Told(shown, ends)
+        env = cranium.product(ground, machine, events, counter_limit=limit, horizon=horizon or 100)
     except InvalidArgumentError:  # it begins above the limit
         with pytest.raises(InvalidArgumentError, match="above the counter limit"):
             cranium.Monitor(machine, events, counter_limit=limit)
         return
     # Without a limit of its own the product has one that no episode passes.
-    monitor = cranium.Monitor(machine, events, counter_limit=limit)
+    monitor = cranium.Monitor(machine, events, counter_limit=limit, horizon=horizon)
     _, info = env.reset(seed=0)
     assert dict(monitor.reset().info) == info
     total = 0.0
     for number, (before, after) in enumerate(pairwise(shown)):
         action = number % 3
         try:
-            _, reward, terminated, _, info = env.step(action)
+            _, reward, terminated, truncated, info = env.step(action)
         except RunError as problem:
             with pytest.raises(type(problem)):
                 monitor.update(before, action, after)
             with pytest.raises(EpisodeEndedError, match="could not be read"):
                 monitor.update(before, action, after)
             return
-        status = monitor.update(before, action, after)
+        status = monitor.update(before, action, after, terminated=number + 1 == ends)
         total += reward
         assert dict(status.info) == info
         assert status.reward == reward
         assert status.total_reward == total
-        assert status.terminal == terminated
-        assert status.failed == (terminated and not info["success"])
+        assert (status.terminal, status.truncated) == (terminated, truncated)
+        assert status.over == (terminated or truncated)
+        assert status.failed == (status.over and not info["success"])
         assert bool(status.why) == status.failed
-        if terminated:
+        if status.over:
             with pytest.raises(EpisodeEndedError, match="the episode is over"):
                 monitor.update(before, action, after)
             return
@@ -134,6 +138,31 @@ def test_it_says_in_words_why_a_task_failed():
         "the label {}, read in ⟨u⟩, enables no transition, and otherwise leads to the terminal "
         "state 'lost'"
     )
+
+
+def test_it_says_why_when_the_horizon_or_the_environment_ended_it():
+    monitor = monitor_of("A^N B^N", horizon=2)
+    assert not monitor.update(0, 0, "A").over
+    status = monitor.update(0, 0, ())
+    assert (status.failed, status.terminal, status.truncated) == (True, False, True)
+    assert status.why == (
+        "the horizon of 2 steps was reached in ⟨await A or B, 1⟩, before the task was complete"
+    )
+    with pytest.raises(EpisodeEndedError, match="the episode is over"):
+        monitor.update(0, 0, "B")
+    monitor.reset()
+    assert not monitor.update(0, 0, "A").over
+    status = monitor.update(0, 0, "B")  # in time, with the last step
+    assert (status.success, status.truncated, status.failed, status.why) == (True, True, False, "")
+
+    fallen = monitor_of("A^N B^N").update(0, 0, "A", terminated=np.True_)
+    assert fallen.failed
+    assert fallen.info["ground_terminated"] is True
+    assert fallen.why == (
+        "the environment ended the episode in ⟨await A or B, 1⟩, before the task was complete"
+    )
+    with pytest.raises(InvalidArgumentError, match="the horizon is a whole number"):
+        monitor_of("A B", horizon=0)
 
 
 def test_a_status_cannot_be_changed_and_can_be_kept():

@@ -29,7 +29,10 @@ class MonitorStatus:
         total_reward: What all steps of the episode paid together.
         steps: How many steps were followed.
         success: Whether the task is complete.
-        terminal: Whether the episode is over: nothing can follow.
+        terminal: Whether the machine is in a terminal state, or the environment ended the episode:
+            what a product calls terminated.
+        truncated: Whether the horizon is reached.
+        ground_terminated: Whether the environment itself ended the episode.
         why: If it ended without success, how that came, in words; else empty.
 
     Example:
@@ -49,6 +52,8 @@ class MonitorStatus:
     steps: int = 0
     success: bool = False
     terminal: bool = False
+    truncated: bool = False
+    ground_terminated: bool = False
     why: str = ""
 
     @property
@@ -62,9 +67,14 @@ class MonitorStatus:
         return () if self.overflow else self.configuration.counters
 
     @property
+    def over(self) -> bool:
+        """Whether the episode is over, one way or another: nothing can follow but a reset."""
+        return self.terminal or self.truncated
+
+    @property
     def failed(self) -> bool:
         """Whether the episode is over without success."""
-        return self.terminal and not self.success
+        return self.over and not self.success
 
     @property
     def overflow(self) -> bool:
@@ -81,7 +91,8 @@ class MonitorStatus:
             >>> monitor.update(None, "look", "A").info["counters"]
             (1,)
         """
-        return MappingProxyType(info_of(self.label, self.configuration, success=self.success))
+        told = info_of(self.label, self.configuration, success=self.success)
+        return MappingProxyType({**told, "ground_terminated": self.ground_terminated})
 
 
 class Monitor:
@@ -93,11 +104,13 @@ class Monitor:
     Args:
         machine: The task.
         labelling: L(s, a, s′): the function that names the events of a step.
+        horizon: After how many steps an episode is cut off; left out, never.
         counter_limit: Γ. A counter that passes it ends the episode without success; left out,
             counters have no limit.
 
     Attributes:
         machine: The task.
+        horizon: After how many steps an episode is cut off, if it is.
         status: Where it is now.
 
     Example:
@@ -118,6 +131,7 @@ class Monitor:
         machine: CountingRewardAutomaton,
         labelling: Callable[[Any, Any, Any], Iterable[str] | str],
         *,
+        horizon: int | None = None,
         counter_limit: int | None = None,
     ) -> None:
         if not isinstance(machine, CountingRewardAutomaton):
@@ -126,6 +140,7 @@ class Monitor:
                 fix="cranium.compile_language(…) or cranium.load(…) makes one",
             )
         self.machine = machine
+        self.horizon = None if horizon is None else check_count("the horizon", horizon)
         self._labelling = check_function(labelling)
         if counter_limit is not None:
             check_count("the counter limit", counter_limit, least=0)
@@ -147,13 +162,17 @@ class Monitor:
         self.status = MonitorStatus(self.machine.start)
         return self.status
 
-    def update(self, before: Any, action: Any, after: Any) -> MonitorStatus:
+    def update(
+        self, before: Any, action: Any, after: Any, *, terminated: bool = False
+    ) -> MonitorStatus:
         """Follow one step, and say where the task is then.
 
         Args:
             before: What was observed before it: s.
             action: What was done: a.
             after: What was observed then: s′.
+            terminated: Whether the environment ended the episode with this step, such as a robot
+                that has fallen. What happened in the step is read all the same.
 
         Raises:
             EpisodeEndedError: The episode is over, or its last step could not be read.
@@ -169,7 +188,7 @@ class Monitor:
               fix: known: A, B, C; or declare it: @cranium.labelling('D', …)
         """
         status = self.status
-        if status.terminal or self._refused:
+        if status.over or self._refused:
             raise EpisodeEndedError(
                 "the last step could not be read, and nobody knows where the task is"
                 if self._refused
@@ -181,20 +200,34 @@ class Monitor:
         read = self._reader.read(status.configuration, names)
         reward = paid(read.reward, before, action, after)
         self._refused = False
+        steps = status.steps + 1
+        truncated, terminated = steps == self.horizon, bool(terminated)  # NumPy's, too
+        ended = read.ends or terminated
         self.status = MonitorStatus(
-            read.configuration,
-            read.label,
-            reward,
-            status.total_reward + reward,
-            status.steps + 1,
-            read.success,
-            read.ends,
-            self._why(read) if read.ends and not read.success else "",
+            configuration=read.configuration,
+            label=read.label,
+            reward=reward,
+            total_reward=status.total_reward + reward,
+            steps=steps,
+            success=read.success,
+            terminal=ended,
+            truncated=truncated,
+            ground_terminated=terminated,
+            why=""
+            if read.success or not (ended or truncated)
+            else self._why(read, terminated=terminated),
         )
         return self.status
 
-    def _why(self, read: Reading) -> str:
+    def _why(self, read: Reading, *, terminated: bool) -> str:
         """How an episode came to end without success."""
+        if not read.ends:
+            ending = (
+                "the environment ended the episode"
+                if terminated
+                else f"the horizon of {self.horizon:,} steps was reached"
+            )
+            return f"{ending} in {read.configuration}, before the task was complete"
         label = "{" + ", ".join(sorted(read.label)) + "}"
         how = f"the label {label}, read in {self.status.configuration},"
         if read.configuration == OVERFLOW:
