@@ -84,7 +84,29 @@ def test_single_precision_is_found_from_plain_numbers():
     seen = env.reset(seed=0)[0]["ground"]
     assert seen.dtype == np.float32
     start = policy.automaton.start
-    assert policy([0.4, 0.4, 0.1], start) == policy(seen, start)
+    for given in (
+        [0.4, 0.4, 0.1],
+        np.array([0.4, 0.4, 0.1]),
+        np.array([0.4, 0.4, 0.1], np.longdouble),
+    ):
+        assert policy(given, start) == policy(seen, start)
+    with pytest.raises(PolicyError, match="was never met"):
+        policy(np.array([0.4, 0.4, 0.11]), start)
+
+
+def test_an_environment_that_is_more_precise_than_its_space_is_known_as_exactly():
+    class Double(LetterEnv):
+        def observe(self, state):
+            return super().observe(state) / 10
+
+    world = Double.experiment(1)
+    world.observation_space = gym.spaces.Box(0, 1, (3,), np.float32)
+    env = cranium.product(world, cranium.library.load("anbcdn"), horizon=100)
+    policy = train(env, "planner", steps=2000, until="solved").policy
+    assert succeeds(env, policy.act)
+    near = np.array([0.4 + 1e-12, 0.4, 0.1])  # the same in single precision
+    with pytest.raises(PolicyError, match="was never met"):
+        policy(near, policy.automaton.start)
 
 
 # act
@@ -183,6 +205,25 @@ def test_an_actor_acts_on_plain_numbers():
     wanted = policy(observation["ground"], policy.automaton.start)
     for seen in (observation, observation["ground"], observation["ground"].tolist(), (0.5, 0.5, 1)):
         assert np.array_equal(policy.act(seen, info), wanted)
+
+
+@pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
+def test_a_network_refuses_another_shape_however_it_shows_cells(cells):
+    policy = train(letter(1), "cdqn", steps=100, hidden=(8, 8), cells=cells).policy
+    info = {"machine_state": "counting", "counters": (0,)}
+    for wrong in (np.array([[4, 4, 1]]), np.array([[4], [4], [1]]), [[4, 4, 1]]):
+        with pytest.raises(PolicyError, match=r"has the shape .*, not \(3,\)"):
+            policy.act(wrong, info)
+
+
+@pytest.mark.parametrize("nothing", [np.nan, np.inf, 1e300])
+def test_a_network_that_is_shown_no_number_says_so_and_does_not_act(nothing):
+    env = cranium.product(PointWorld(mail=1), cranium.library.load("point-visit"), horizon=50)
+    policy = train(env, "ctd3", steps=100, hidden=(8, 8), evaluation_episodes=1).policy
+    _, info = env.reset(seed=0)
+    for seen in ([nothing, 0.5, 1], np.array([nothing, 0.5, 1])):
+        with pytest.raises(PolicyError, match="not finite"):
+            policy.act(seen, info)
 
 
 # What discretise makes of an observation

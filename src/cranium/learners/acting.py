@@ -63,12 +63,12 @@ class Acting:
         configuration = configuration_of(info, self.automaton)
         return self(self._ground_of(observation), configuration)  # type: ignore[operator]
 
-    def conformed(self, observation: Any) -> Any:
+    def conformed(self, observation: Any, *, precisely: bool = True) -> Any:
         """An observation as the space of the environment has it; another shape is an error."""
         if self.observation_space is None:
             return observation
         try:
-            return conform(observation, self.observation_space)
+            return conform(observation, self.observation_space, precisely=precisely)
         except WorldError as problem:
             raise PolicyError(problem.message, fix=problem.fix) from None
 

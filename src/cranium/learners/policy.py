@@ -225,8 +225,10 @@ class Policy(Acting):
             number = self._numbers.get(hashable(observation))
         except TypeError:  # something in it is no key
             number = None
-        if number is None and self._conforms:
-            number = self._numbers.get(hashable(self.conformed(observation)))
+        for precisely in (True, False) if self._conforms else ():
+            if number is None:
+                seen = self.conformed(observation, precisely=precisely)
+                number = self._numbers.get(hashable(seen))
         return number
 
     def place(self, configuration: Configuration) -> int | None:

@@ -106,11 +106,13 @@ def _is_large(observation: Any) -> bool:
     return isinstance(observation, np.ndarray) and observation.size > MOST_NUMBERS
 
 
-def conform(observation: Any, space: spaces.Space[Any]) -> Any:
+def conform(observation: Any, space: spaces.Space[Any], *, precisely: bool = True) -> Any:
     """An observation as its space would have it: arrays of the space's dtype and shape.
 
     Lists, tuples and arrays of other dtypes become what an environment with that space shows, if
-    their numbers are the same. Bounds are not looked at.
+    their numbers are the same. Bounds are not looked at. An array of fractions keeps a precision
+    that is greater than its space's, because some environments show more than their space says;
+    with ``precisely=False`` it is rounded to the dtype of the space, too.
 
     Raises:
         WorldError: It has another shape, other parts, or numbers that the dtype cannot hold.
@@ -130,20 +132,26 @@ def conform(observation: Any, space: spaces.Space[Any]) -> Any:
         array = isinstance(observation, np.ndarray)
         if array and observation.dtype == space.dtype and observation.shape == space.shape:
             return observation
-        return _numbers(observation, space, space.shape or ())
+        return _numbers(observation, space, space.shape or (), precisely=precisely)
     if isinstance(space, spaces.Tuple):
         if not isinstance(observation, tuple | list) or len(observation) != len(space.spaces):
             raise _strange(observation, f"not a tuple of {len(space.spaces)} parts", space)
-        return tuple(map(conform, observation, space.spaces))
+        parts = zip(observation, space.spaces, strict=True)
+        return tuple(conform(one, part, precisely=precisely) for one, part in parts)
     if isinstance(space, spaces.Dict):
         if not isinstance(observation, Mapping) or set(observation) != set(space.spaces):
             names = ", ".join(map(str, space.spaces))
             raise _strange(observation, f"not a dictionary with the keys {names}", space)
-        return {name: conform(observation[name], part) for name, part in space.spaces.items()}
+        return {
+            name: conform(observation[name], part, precisely=precisely)
+            for name, part in space.spaces.items()
+        }
     return observation
 
 
-def _numbers(observation: Any, space: spaces.Space[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _numbers(
+    observation: Any, space: spaces.Space[Any], shape: tuple[int, ...], *, precisely: bool = True
+) -> NDArray[Any]:
     """Numbers with the dtype and the shape of a space."""
     try:
         found = np.asarray(observation)
@@ -158,8 +166,8 @@ def _numbers(observation: Any, space: spaces.Space[Any], shape: tuple[int, ...])
             fix="give it as the environment shows it",
         )
     kind = np.dtype(space.dtype or np.int64)
-    if kind.kind == "f" == found.dtype.kind and isinstance(observation, np.ndarray):
-        return found  # an environment may be more precise than its space says
+    if precisely and kind.kind == "f" == found.dtype.kind and isinstance(observation, np.ndarray):
+        return found
     with np.errstate(all="ignore"):
         cast = found.astype(kind)
     if kind.kind != "f" and not np.array_equal(cast, found):

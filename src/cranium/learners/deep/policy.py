@@ -18,6 +18,7 @@ from cranium.automata.transition import Configuration
 from cranium.errors import PolicyError, WorldError
 from cranium.learners.acting import Acting
 from cranium.learners.deep.network import Network, all_heads, forward
+from cranium.worlds.observations import written
 
 __all__ = ["ActorPolicy", "NetworkPolicy", "scaled"]
 
@@ -38,7 +39,21 @@ class _Policy(Acting):
 
     def ground(self, observation: Any) -> NDArray[np.float32]:
         """The features of an observation."""
-        if isinstance(observation, np.ndarray):
+        with np.errstate(over="ignore"):  # too great for single precision, it is infinite
+            found = self._features(observation)
+        if not np.isfinite(found).all():  # what a network made of them would be no action
+            raise PolicyError(
+                f"the observation {written(observation)} has numbers that are not finite in single "
+                "precision",
+                fix="act otherwise where nothing can be observed",
+            )
+        return found
+
+    def _features(self, observation: Any) -> NDArray[np.float32]:
+        if (
+            isinstance(observation, np.ndarray)
+            and observation.shape == self.observation_space.shape
+        ):
             with suppress(WorldError):  # as it was in training
                 return self.encoding.ground_part(observation)
         try:
