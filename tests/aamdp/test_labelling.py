@@ -186,6 +186,25 @@ def test_the_checker_runs_the_machine_and_finds_events_that_stay_true():
     assert report.is_sound
 
 
+def test_a_trap_that_does_not_end_the_episode_is_a_failure_too():
+    task = """
+    propositions: [A, B]
+    initial: u
+    terminal: [done]
+    accepting: [done]
+    transitions:
+      - {from: u, when: A, to: v}
+      - {from: v, when: A, to: trap}
+      - {from: v, when: B & !A, to: done, reward: 1}
+      - {from: trap, when: A}
+    """
+    with pytest.warns(PersistentEventWarning, match="the event 'A'"):
+        cranium.check_labelling(Drift(), cranium.loads(task), regions, steps=3000)
+    # Without any success there is nothing that could be missed.
+    endless = cranium.loads(task.replace("accepting: [done]", ""))
+    assert cranium.check_labelling(Drift(), endless, regions, steps=3000).held == ()
+
+
 def test_the_cure_that_the_checker_names_is_one():
     edges = cranium.rising_edges(regions)
     assert cranium.check_labelling(Drift(), TASK, edges, steps=3000).held == ()

@@ -141,13 +141,16 @@ class _OneHot(View):
     """As Gymnasium flattens them: whole numbers one-hot, part by part; vectors as they are."""
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        if space.is_np_flattenable and spaces.flatdim(space) > MAX_FEATURES:
-            raise SpaceError(
-                f"observations in {space} have {spaces.flatdim(space):,} features one-hot: "
-                f"{MAX_FEATURES:,} are allowed",
-                fix='give its numbers the bounds that they really have, or use cells="scaled"',
-            )
-        flat = spaces.flatten_space(space)
+        try:
+            if space.is_np_flattenable and spaces.flatdim(space) > MAX_FEATURES:
+                raise SpaceError(
+                    f"observations in {space} have {spaces.flatdim(space):,} features one-hot: "
+                    f"{MAX_FEATURES:,} are allowed",
+                    fix='give its numbers the bounds that they really have, or use cells="scaled"',
+                )
+            flat: spaces.Space[Any] = spaces.flatten_space(space)
+        except NotImplementedError:  # a space of somebody's own, such as MiniGrid's of missions
+            flat = space
         if not isinstance(flat, spaces.Box):
             raise WorldError(
                 f"observations in {space} have no fixed length as a vector",

@@ -74,6 +74,7 @@ class EventWatch:
     def __init__(self, machine: CountingRewardAutomaton) -> None:
         self.machine = machine
         self._known = frozenset(machine.propositions)
+        self._hopeless = _hopeless(machine)
         self._longest: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._runs: Counter[str] = Counter()
@@ -117,13 +118,12 @@ class EventWatch:
         return tuple(f for f in found if f.failed >= LEAST and f.failed >= SHARE * f.runs)
 
     def _after(self, here: Configuration, label: frozenset[str]) -> Configuration | None:
-        """Where a label leads; None if the task fails."""
+        """Where a label leads; None if the task fails, or can never be completed any more."""
         try:
             after = self.machine.step(here, label).configuration
         except RunError:
             return None
-        fails = self.machine.is_terminal(after) and not self.machine.is_accepting(after)
-        return None if fails else after
+        return None if after.state in self._hopeless else after
 
     def _blame(self, here: Configuration, label: frozenset[str], held: frozenset[str]) -> None:
         if self._after(here, label - held) is None:
@@ -135,3 +135,19 @@ class EventWatch:
         self._runs.update(self._met)
         self._met = set()
         self._here = None
+
+
+def _hopeless(machine: CountingRewardAutomaton) -> frozenset[str]:
+    """The states from which no transition leads on to success, whatever is counted.
+
+    A task without any success never ends by itself: then they are its terminal states.
+    """
+    if not machine.accepting:
+        return frozenset(machine.terminal)
+    hopeful, before = set(machine.accepting), 0
+    while len(hopeful) > before:
+        before = len(hopeful)
+        hopeful |= {t.source for t in machine.transitions if t.target in hopeful}
+        if machine.otherwise in hopeful:
+            hopeful |= set(machine.states)
+    return frozenset({*machine.states, *machine.terminal} - hopeful)

@@ -422,6 +422,8 @@ def _warn_of_no_horizon() -> None:
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cranium."):
         frame, level = frame.f_back, level + 1
+    if frame.f_globals.get("__name__") == "gymnasium.envs.registration":
+        return  # made again from its specification: its maker was warned
     warnings.warn(
         "the product has no horizon, and the environment no time limit: an episode may never end, "
         "and evaluations cut it off where they have to. Say when it ends: "
