@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from learners.test_tabular import letter
 
@@ -101,6 +101,24 @@ def test_episodes_without_a_horizon_are_cut_off_and_the_result_says_where():
     assert "all episodes were cut off after 10,000 steps" in str(finite.evaluation)
 
 
+def test_a_clock_that_is_only_said_to_be_there_is_no_horizon():
+    class Clock(LetterEnv):
+        max_steps = 30  # which nothing enforces
+
+    env = cranium.product(Clock.experiment(1), cranium.library.load("anbcdn"))
+    told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 3, "exploration": 0.0}
+    result = train(env, "ql", path="python", **told)
+    assert result.evaluation.lengths.tolist() == [30]
+    assert "3 of 3 episodes were cut off after 30 steps" in str(result.evaluation)
+
+
+def test_what_is_no_policy_is_refused():
+    env = letter(1)
+    for wrong in (cranium.solve(env).policy, None, "agent.npz"):
+        with pytest.raises(InvalidArgumentError, match="a policy is what"):
+            cranium.evaluate(env, wrong)
+
+
 def test_what_ends_by_itself_is_exact_without_a_horizon():
     env = endless(Drift(0.3), PAYS)
     found = train(env, "ql", steps=50).evaluation
@@ -163,7 +181,7 @@ def test_matrix_powers_follow_a_policy_as_steps_do(data, seed, horizon):
     try:
         model = model_of(cranium.product(world, machine, counter_limit=2, horizon=horizon))
     except cranium.errors.RunError:
-        return
+        reject()  # some way leads to an error
     policy = rng.integers(-1, 2, model.num_pairs)
     discount = data.draw(st.sampled_from([0.5, 0.99, 1.0]))
     one_by_one, dense = data.draw(st.sampled_from([(1, 10**6), (5, 10**6), (7, 0), (100, 0)]))

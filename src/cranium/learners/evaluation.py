@@ -78,9 +78,15 @@ def evaluate(
         >>> evaluate(env, policy, instances={"two": {"times": {"A": 2}}}).lengths
         array([21.])
     """
+    if not callable(policy):
+        raise InvalidArgumentError(
+            f"a policy is what cranium.train(…).policy is, not {shorten(policy)}",
+            fix="of cranium.solve(env) take success_rate, expected_length and start_value, which "
+            "are its own evaluation",
+        )
     check_instances(instances)
     if discount is None:
-        config = policy.about.get("config")
+        config = getattr(policy, "about", {}).get("config")
         told = config.get("discount") if isinstance(config, Mapping) else None
         discount = float(told) if isinstance(told, int | float) and 0 <= told <= 1 else 0.99
     model = listed(env)

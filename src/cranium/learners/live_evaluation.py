@@ -68,7 +68,9 @@ class LiveExaminer(Examiner):
             seed = named_seeds(check_count("seed", seed, least=0), "evaluation")
         self.seeds = seed
         self.discount = discount
-        self.horizon = shortest_horizon(env, self.product.horizon) or own_time_limit(env)
+        self.horizon = shortest_horizon(env, self.product.horizon)
+        # An environment that says when it ends by itself should not need to be cut off there.
+        self.most = self.horizon or own_time_limit(env) or CUT_OFF
 
     def examine(
         self,
@@ -110,8 +112,8 @@ class LiveExaminer(Examiner):
         if not cut:
             return ()
         return (
-            f"{cut:,} of {len(runs):,} episodes were cut off after {CUT_OFF:,} steps, because the "
-            "product has no horizon (give cranium.product(…, horizon=…))",
+            f"{cut:,} of {len(runs):,} episodes were cut off after {self.most:,} steps, because "
+            "the product has no horizon (give cranium.product(…, horizon=…))",
         )
 
     def _episode(
@@ -126,7 +128,7 @@ class LiveExaminer(Examiner):
         observation, _ = self.env.reset(seed=seed, options=options)
         self.guard.begin()
         total, value, weight, length = 0.0, 0.0, 1.0, 0
-        while length < (self.horizon or CUT_OFF):
+        while length < self.most:
             ground, _ = product.encoding.decode(observation)
             action = policy(ground, product.configuration, acting)
             observation, reward, terminated, truncated, info = self.env.step(action)
