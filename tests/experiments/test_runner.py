@@ -143,6 +143,20 @@ def test_settings_that_nobody_can_read_any_more_are_written_anew(tmp_path):
     assert read_study(tmp_path).config == CONFIG
 
 
+@pytest.mark.parametrize("told", [None, b'{"experiment": "comp', b"[]", b"\x00\xff"])
+def test_other_settings_do_not_take_results_over_that_nobody_says_the_settings_of(tmp_path, told):
+    run(CONFIG, tmp_path, Here())
+    path, before = tmp_path / "experiment.json", contents(tmp_path)
+    path.unlink() if told is None else path.write_bytes(told)
+    for other in (replace(CONFIG, trials=1), RewardMachinesConfig(trials=1, methods=("QL",))):
+        with pytest.raises(InvalidArgumentError, match="results of another run"):
+            run(other, tmp_path, Here())
+    assert path.exists() == (told is not None)
+    assert contents(tmp_path) == before
+    assert run(CONFIG, tmp_path, Here()).ran == 0
+    assert read_study(tmp_path).config == CONFIG
+
+
 class Broken(Here):
     def run(self, jobs):
         raise RuntimeError

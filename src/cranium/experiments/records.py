@@ -141,9 +141,9 @@ class Store:
         self._known.pop(job.name, None)
         return self.find(job)
 
-    def has_records(self) -> bool:
-        """Whether any record is there, whole or not."""
-        return any(self.folder.glob("*-*.json"))
+    def names(self) -> set[str]:
+        """Of the records that are there, whole or not."""
+        return {path.stem for path in self.folder.glob("*-*.json")}
 
     def __iter__(self) -> Iterator[Record]:
         """All records that are whole, in the order of their names."""

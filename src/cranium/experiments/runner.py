@@ -80,13 +80,25 @@ def _claim(store: Store, config: ExperimentConfig) -> None:
             f"settings ({_difference(told, json.loads(text))})",
             fix="choose another folder (--dir), or run it with the settings that it has",
         )
+    if not isinstance(told, dict) and (strange := _strangers(store, config)):
+        raise InvalidArgumentError(
+            f"{store.folder} holds results of another run ({strange[0]}.json), and its {CONFIG} "
+            "does not say of which",
+            fix="choose another folder (--dir)",
+        )
     if content != text.encode():
         write_bytes(path, text.encode(), durable=True, follow_links=False)
 
 
+def _strangers(store: Store, config: ExperimentConfig) -> list[str]:
+    """The names of results in a folder that do not belong to this run."""
+    there = store.names()
+    return sorted(there - {job.name for job in config.jobs(store)}) if there else []
+
+
 def _grows(store: Store, told: dict[str, Any], config: ExperimentConfig) -> bool:
     """Whether everything that a folder was made for belongs to this run, too."""
-    if not store.has_records():
+    if not store.names():
         return True
     settings = dict(told)
     try:
