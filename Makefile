@@ -66,7 +66,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --every 20 --curve docs/pictures/learning.svg > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 
-reproduction: $(VENV)/.dev  ## the paper's experiments, and their figures for the documentation (50 minutes)
+reproduction: $(VENV)/.dev  ## the paper's experiments, and their figures for the documentation (70 minutes)
 	$(BIN)/cranium reproduce all
 	$(BIN)/cranium report
 	for name in letter letter-paper complexity reward-machines deep natural-language; do cp results/$$name/$$name.svg docs/pictures/; done

@@ -249,7 +249,7 @@ def test_on_random_worlds_and_machines_the_wrapper_and_the_tabular_product_are_o
         assert matches
         assert not truncated
         if terminated:
-            return
+            break
         pair = int(table.next_pair[matches[0]])
 
 

@@ -320,7 +320,7 @@ def test_the_point_world_with_its_own_tasks(kind):
     assert len(model.replay_buffer.imagination.members) >= 1
 
 
-@pytest.mark.parametrize("name", ["sb3_dqn", "sb3_continuous"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("sb3*.py")))
 def test_the_examples_run(name):
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), "--steps", "300"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
