@@ -42,7 +42,17 @@ class Wheel(FiniteWorld):
         return np.array([state])
 
 
-WRONG = [(0.5, 0.3), (1.5, -0.5), (0.5, 0.6), (), (nan, 1.0), (inf, 0.0), (1.0, 1e-6), ("x", 1.0)]
+WRONG: list[tuple] = [
+    (0.5, 0.3),
+    (1.5, -0.5),
+    (0.5, 0.6),
+    (),
+    (nan, 1.0),
+    (inf, 0.0),
+    (1.0, 1e-6),
+    ("x", 1.0),
+]
+WRONG += [(10**400, 0.0), (1 + 0j, 0.0)]
 
 
 @pytest.mark.parametrize("chances", WRONG)
@@ -82,6 +92,20 @@ def test_whatever_is_divided_by_its_sum_is_accepted(weights):
     world.step(4)
 
 
+@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=40))
+def test_numbers_in_single_precision_are_a_distribution_too(weights):
+    chances = np.array(weights, np.float32)
+    chances /= chances.sum()
+    world = Wheel(tuple(chances), starts=tuple(chances))
+    table = TabularWorld.of(world)
+    found = table.probability[table.pair == 1]
+    assert found.sum() == pytest.approx(1, abs=1e-9)
+    assert found == pytest.approx(chances, abs=1e-6)
+    world.reset(seed=0)
+    world.step(4)
+    assert world._moves[0, 4][0] == found.tolist(), "the world draws what the table says"
+
+
 def lake(**changed):
     env = gym.make("FrozenLake-v1", is_slippery=True).unwrapped
     for name, value in changed.items():
@@ -105,3 +129,5 @@ def test_a_table_that_was_changed_by_hand_is_checked_too():
         replace(table, probability=-table.probability)
     with pytest.raises(WorldError, match=r"sum to 0\.5"):
         replace(table, initial=table.initial / 2)
+    with pytest.raises(WorldError, match=r"sum to 1\.0000001"):
+        replace(table, probability=table.probability * 1.0000001)

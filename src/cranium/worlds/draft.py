@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.errors import SpaceError, WorldError, shorten
-from cranium.worlds.finite import Events, check_probabilities
+from cranium.worlds.finite import Events, as_probabilities
 from cranium.worlds.observations import hashable
 from cranium.worlds.tabular import TabularWorld
 
@@ -46,8 +46,8 @@ class Draft:
     def begin(self, starts: Iterable[tuple[float, Hashable]]) -> None:
         """Say where episodes begin."""
         every = list(starts)
-        check_probabilities([probability for probability, _ in every], "the starts")
-        for probability, state in every:
+        chances = as_probabilities([probability for probability, _ in every], "the starts")
+        for probability, (_, state) in zip(chances, every, strict=True):
             number = self.number(state)
             self.starts[number] = self.starts.get(number, 0.0) + probability
             self.alive.add(number)
@@ -69,22 +69,21 @@ class Draft:
         draws from the same random numbers.
         """
         every = list(outcomes)
-        if every:
-            self._check([outcome[0] for outcome in every])
-        for probability, state, events, terminated, reward in every:
+        chances = self._check([outcome[0] for outcome in every]) if every else []
+        for probability, (_, state, events, terminated, reward) in zip(chances, every, strict=True):
             label, number = self.labels.setdefault(events, len(self.labels)), self.number(state)
             self.outcomes.append((number, probability, label, terminated, reward))
             if not terminated:
                 self.alive.add(number)
         self.first.append(len(self.outcomes))
 
-    def _check(self, chances: list[float]) -> None:
+    def _check(self, chances: list[float]) -> list[float]:
         """Refuse outcomes of the next action that are no distribution."""
         with suppress(WorldError):
-            return check_probabilities(chances, "they")
+            return as_probabilities(chances, "they")
         number, action = divmod(len(self.first) - 1, self.num_actions)
         state, called = list(self.numbers)[number], self.actions[action]  # this takes a while
-        return check_probabilities(chances, f"the outcomes of action {called} in {shorten(state)}")
+        return as_probabilities(chances, f"the outcomes of action {called} in {shorten(state)}")
 
     def check_alive(self) -> None:
         """Refuse states in which an episode can be, and an action leads nowhere."""

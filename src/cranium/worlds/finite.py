@@ -23,6 +23,7 @@ __all__ = [
     "FiniteWorld",
     "Outcome",
     "as_events",
+    "as_probabilities",
     "check_options",
     "check_probabilities",
     "check_span",
@@ -54,6 +55,8 @@ WIDEST = 1000
 """How far apart the least and the greatest of a drawn number may be: all of them are listed."""
 SLACK = 1e-9
 """How far from 1 probabilities may sum up: that much is lost by rounding."""
+ROUGH = 5e-7
+"""The same for numbers in single precision: then they are divided by their sum."""
 
 
 class FiniteWorld(gym.Env[Observation, np.int64]):
@@ -154,9 +157,9 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         super().reset(seed=seed)
         if options or self._starts is None:
             named = self.initial(options or {})
-            check_probabilities([probability for probability, _ in named], "the starts")
+            chances = as_probabilities([probability for probability, _ in named], "the starts")
             starts: dict[Any, float] = {}  # one that is named twice is one, as in the listed world
-            for probability, state in named:
+            for probability, (_, state) in zip(chances, named, strict=True):
                 starts[state] = starts.get(state, 0.0) + probability
             found = list(starts.values()), list(starts)
             if not options:
@@ -185,8 +188,10 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
             )
         state, action = self.state, int(wanted)
         outcomes = self.outcomes(state, action)
-        chances = [o.probability for o in outcomes]
-        check_probabilities(chances, f"the outcomes of action {action} in {shorten(state)}")
+        chances = as_probabilities(
+            [o.probability for o in outcomes],
+            f"the outcomes of action {action} in {shorten(state)}",
+        )
         found = [
             (o.state, self._label(state, action, o.state), self.observe(o.state), o.terminated)
             for o in outcomes
@@ -211,7 +216,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         return len(probabilities) - 1
 
 
-def check_probabilities(chances: Iterable[float], what: str) -> None:
+def check_probabilities(chances: Iterable[float], what: str, *, slack: float = SLACK) -> None:
     """Refuse what is no probability distribution.
 
     Example:
@@ -224,12 +229,28 @@ def check_probabilities(chances: Iterable[float], what: str) -> None:
     for chance in every:
         try:
             good = isfinite(chance) and chance >= 0
-        except TypeError:
+        except (TypeError, OverflowError):
             good = False
         if not good:
             raise WorldError(f"{what} have the probability {shorten(chance)}", fix=fix)
-    if abs(fsum(every) - 1) > SLACK:
+    if abs(fsum(every) - 1) > slack:
         raise WorldError(f"{what} have probabilities that sum to {fsum(every):.10g}", fix=fix)
+
+
+def as_probabilities(chances: Iterable[float], what: str) -> list[float]:
+    """A probability distribution; whatever is none is refused.
+
+    Numbers in single precision hardly ever sum to 1: they are divided by their sum.
+
+    Example:
+        >>> as_probabilities(np.array([0.1, 0.9], np.float32), "the starts")
+        [0.10000000372529039, 0.8999999962747096]
+    """
+    every = list(chances)
+    check_probabilities(every, what, slack=ROUGH)
+    total = fsum(every)
+    exact = abs(total - 1) <= SLACK
+    return [float(chance) if exact else float(chance) / total for chance in every]
 
 
 def as_events(found: Any) -> Events:

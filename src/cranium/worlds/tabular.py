@@ -204,7 +204,7 @@ class TabularWorld:
             for action in draft.actions:
                 draft.pair(
                     (
-                        float(p),
+                        p,
                         int(s2),
                         as_events(labelling(state, action, int(s2))),
                         bool(d),
