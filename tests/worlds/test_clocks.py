@@ -104,6 +104,38 @@ def test_what_an_environment_says_of_its_clock_is_where_to_look_and_not_believed
     assert enumerate_env(Named(clock=12_000), far, longest=500).horizon is None
 
 
+class Slippery(Corridor):
+    """Stays where it is at times, so that it cannot be listed, and means something else."""
+
+    max_steps = 3
+
+    def step(self, action):
+        before = self.cell
+        seen, *told = super().step(action)
+        if self.np_random.random() < 0.1:
+            self.cell = seen = before
+        return seen, *told
+
+
+def test_an_evaluation_that_runs_episodes_does_not_believe_it_either():
+    env = cranium.product(Slippery(), cranium.compile_language("far"), far)
+    result = cranium.train(env, "cql", steps=2000, seed=0, evaluate_every=2000)
+    assert result.path == "python"
+    assert result.evaluation.success[0] == 1
+    assert result.evaluation.lengths[0] > 4
+    never = cranium.product(Slippery(), cranium.compile_language("near"), lambda *_: ())
+    told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 1}
+    found = cranium.train(never, "ql", **told).evaluation
+    assert "cut off after 1,000 steps" in found.notes[0]
+    assert found.lengths[0] == 1000
+    Slippery.max_steps = 1500
+    try:
+        longer = cranium.train(never, "ql", **told).evaluation
+    finally:
+        Slippery.max_steps = 3
+    assert "cut off after 1,500 steps" in longer.notes[0]
+
+
 def test_a_clock_is_found_where_a_random_walk_would_not_live_to_see_it():
     class Narrow(Corridor):
         """Every cell but two is a pit, if one goes left."""

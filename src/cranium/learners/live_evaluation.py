@@ -23,6 +23,8 @@ CONFIRMED = 100
 """How many episodes of each instance, all fresh, must succeed before a task is called solved."""
 CUT_OFF = 1_000
 """After how many steps an episode is cut off where there is no horizon."""
+LATEST = 100_000
+"""After how many at the latest, if the environment says that it has a limit of its own."""
 
 
 def named_seeds(seed: int, name: str) -> np.random.SeedSequence:
@@ -69,8 +71,10 @@ class LiveExaminer(Examiner):
         self.seeds = seed
         self.discount = discount
         self.horizon = shortest_horizon(env, self.product.horizon)
-        # An environment that says when it ends by itself should not need to be cut off there.
-        self.most = self.horizon or own_time_limit(env) or CUT_OFF
+        # What an environment calls its limit may mean something else: an episode is never cut off
+        # earlier for it.
+        told = min(own_time_limit(env) or 0, LATEST)
+        self.longest = self.horizon or max(told, CUT_OFF)
 
     def examine(
         self,
@@ -112,7 +116,7 @@ class LiveExaminer(Examiner):
         if not cut:
             return ()
         return (
-            f"{cut:,} of {len(runs):,} episodes were cut off after {self.most:,} steps, because "
+            f"{cut:,} of {len(runs):,} episodes were cut off after {self.longest:,} steps, because "
             "the product has no horizon (give cranium.product(…, horizon=…))",
         )
 
@@ -128,7 +132,7 @@ class LiveExaminer(Examiner):
         observation, _ = self.env.reset(seed=seed, options=options)
         self.guard.begin()
         total, value, weight, length = 0.0, 0.0, 1.0, 0
-        while length < self.most:
+        while length < self.longest:
             ground, _ = product.encoding.decode(observation)
             action = policy(ground, product.configuration, acting)
             observation, reward, terminated, truncated, info = self.env.step(action)
