@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -13,7 +17,7 @@ from learners.test_tabular import letter
 import cranium
 from cranium.errors import PolicyError
 from cranium.learners import train
-from cranium.learners.fingerprint import differences, fingerprint
+from cranium.learners.fingerprint import CODE, differences, fingerprint
 from cranium.worlds import LetterEnv, Outcome, PointWorld, WaterWorld
 from cranium.worlds.finite import FiniteWorld
 
@@ -219,6 +223,85 @@ def test_environments_of_others_are_known_by_what_they_say_of_themselves():
         )
     )
     assert "environment" in differences(lake, pole())
+
+
+LIMIT = 1
+
+
+def above(x, limit):
+    """Part of what the labellings below do."""
+    return x > limit
+
+
+def labellings(limit):
+    """Labellings of one kind each, whose names do not say what they do."""
+
+    def by_closure(before, action, after):
+        return "goal" if after[0] > limit else ()
+
+    def by_default(before, action, after, least=(limit, {"x", "y", "z"})):
+        return "goal" if after[0] > least[0] else ()
+
+    def by_helper(before, action, after):
+        return "goal" if above(after[0], LIMIT * limit) else ()
+
+    class Object:
+        if limit == 1:
+
+            def __call__(self, before, action, after):
+                return "goal" if after[0] > 1 else ()
+        else:
+
+            def __call__(self, before, action, after):
+                return "goal" if after[0] > 2 else ()
+
+    by_constant = {1: lambda s, a, t: "goal" if t[0] > 1 else ()}
+    by_constant[2] = lambda s, a, t: "goal" if t[0] > 2 else ()
+    declared = cranium.labelling("goal")(by_closure)
+    partly = functools.partial(lambda least, s, a, t: "goal" if t[0] > least else (), limit)
+    return [by_closure, by_default, by_helper, Object(), by_constant[limit], declared, partly]
+
+
+@pytest.mark.parametrize("kind", range(7))
+def test_labellings_of_one_name_are_told_apart_by_what_they_do(kind):
+    """Where a world cannot be listed: there nobody sees which labels it has."""
+
+    def pole(limit):
+        task = cranium.compile_language("goal")
+        return cranium.product(gym.make("CartPole-v1"), task, labellings(limit)[kind], horizon=50)
+
+    known = json.loads(json.dumps(fingerprint(pole(1))))
+    assert not differences(known, pole(1))
+    (found,) = differences(known, pole(2)).values()
+    assert found.startswith("other code of the labelling")
+
+
+def test_what_another_python_compiled_is_not_compared():
+    task = cranium.compile_language("goal")
+    env = cranium.product(gym.make("CartPole-v1"), task, labellings(1)[0], horizon=50)
+    known = fingerprint(env)
+    known["code of the labelling, cpython-399"] = "0" * 16
+    del known[CODE]
+    assert not differences(known, env)
+
+
+def test_the_code_of_a_labelling_is_the_same_in_every_process():
+    text = "\n".join(
+        [
+            "from cranium.learners.code_digest import code_digest",
+            "KNOWN = {'a', 'b', 'c', 'd'}",
+            "def helper(x): return x in {'x', 'y', 'z'} or x in KNOWN or helper(x[1:])",
+            "def label(s, a, t): return 'goal' if helper(t) else ()",
+            "print(code_digest(label))",
+        ]
+    )
+    found = set()
+    for seed in ("0", "1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        told = [sys.executable, "-c", text]
+        done = subprocess.run(told, env=environment, capture_output=True, text=True, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
 
 
 def test_a_listed_world_is_known_by_what_it_does_not_by_its_names(tmp_path):

@@ -19,6 +19,7 @@ from cranium.aamdp.labelling import Labelling, WorldEvents
 from cranium.aamdp.planning import as_tabular, find_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.errors import SpaceError, WorldError
+from cranium.learners.code_digest import VERSION, code_digest
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.observations import hashable
 from cranium.worlds.point import PointWorld
@@ -31,13 +32,15 @@ OLD = "world"
 """The part that stands for all others in files that were written before there were parts."""
 TABLE = "transitions"
 """The part that only a world has that was listed."""
-DIGESTS = (TABLE, "first transitions", "labels", "ground rewards", "starts")
+CODE = f"code of the labelling, {VERSION}"
+"""The part for a labelling that is a function: another Python compiles it in another way."""
+DIGESTS = (TABLE, "first transitions", "labels", "ground rewards", "starts", CODE)
 """Parts of which only a digest is kept."""
 NEAR = 200
 """In how many states near the start a world that was not listed is asked what it does."""
 LONGEST = 80
 """How much of a parameter is shown."""
-SAID = ("made with", "labelling")
+SAID = ("made with", "labelling", CODE)
 """What is said of a world; where both were listed it is known what they do, and that counts."""
 
 
@@ -61,6 +64,8 @@ def fingerprint(env: gym.Env[Any, Any], world: TabularWorld | None = None) -> di
         "ground reward": "added" if product.add_ground_reward else "not added",
         "labelling": _named(product.labelling),
     }
+    if (code := _code(product.labelling)) is not None:
+        found[CODE] = code
     if world is not None:
         found |= _tables(product, world)
     elif isinstance(base, FiniteWorld) and base.follows_model:
@@ -140,6 +145,14 @@ def _named(labelling: Callable[..., Any]) -> str:
         return f"a table{vocabulary}, {_digest([], rows)}"
     name = getattr(function, "__qualname__", type(function).__name__)
     return f"{name}{vocabulary}"
+
+
+def _code(labelling: Callable[..., Any]) -> str | None:
+    """A digest of what a labelling does, if it is a function in Python of the user's."""
+    if isinstance(labelling, WorldEvents):
+        return None
+    function: Any = labelling.function if isinstance(labelling, Labelling) else labelling
+    return None if hasattr(function, "names") else code_digest(function)
 
 
 def _plain(value: Any) -> str:
