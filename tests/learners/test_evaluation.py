@@ -101,17 +101,6 @@ def test_episodes_without_a_horizon_are_cut_off_and_the_result_says_where():
     assert "all episodes were cut off after 10,000 steps" in str(finite.evaluation)
 
 
-def test_a_clock_that_is_only_said_to_be_there_is_no_horizon():
-    class Clock(LetterEnv):
-        max_steps = 30  # which nothing enforces
-
-    env = cranium.product(Clock.experiment(1), cranium.library.load("anbcdn"))
-    told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 3, "exploration": 0.0}
-    result = train(env, "ql", path="python", **told)
-    assert result.evaluation.lengths.tolist() == [30]
-    assert "3 of 3 episodes were cut off after 30 steps" in str(result.evaluation)
-
-
 def test_what_is_no_policy_is_refused():
     env = letter(1)
     for wrong in (cranium.solve(env).policy, None, "agent.npz"):
