@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tomllib
 from importlib import metadata
 from pathlib import Path
@@ -80,3 +81,13 @@ def test_a_record_tells_the_version_of_the_code_whatever_pip_knows(monkeypatch):
     versions, _ = records.surroundings.__wrapped__()
     assert versions["cranium"] == cranium.__version__
     assert versions["numpy"] == "1.0"
+
+
+def test_nothing_is_fetched_unless_it_is_asked_for():
+    """A plain ``pytest`` runs neither what fetches a model nor what takes an hour."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    words = shlex.split(found["addopts"])
+    left_out = words[words.index("-m") + 1]
+    fetching = [mark.split(":")[0] for mark in found["markers"] if "MB" in mark or "GB" in mark]
+    assert sorted(fetching) == ["llm", "local_model"]
+    assert all(f"not {name}" in left_out for name in (*fetching, "faults"))
