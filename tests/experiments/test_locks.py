@@ -14,7 +14,7 @@ from collections import Counter
 import pytest
 from experiments.test_records import Here
 
-from cranium.errors import FileAccessError
+from cranium.errors import EngineError, FileAccessError
 from cranium.experiments import ComplexityConfig, Store, engines, locks, run, runner
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import read_record
@@ -286,3 +286,20 @@ def test_what_a_machine_that_is_gone_was_running_is_run(tmp_path, jobs, monkeypa
     leave(tmp_path, jobs[0], machine=ELSEWHERE)
     outcome = run(CONFIG, tmp_path, Here())
     assert outcome.ran == JOBS
+
+
+class Dropping(Here):
+    """Takes all that it is given, and runs no more than so many of it."""
+
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+
+    def run(self, jobs):
+        yield from list(super().run(jobs))[: self.most]
+
+
+def test_an_engine_that_drops_trials_is_not_waited_for(tmp_path):
+    assert run(CONFIG, tmp_path, Dropping(3)).ran == JOBS
+    with pytest.raises(EngineError, match="was given 8 trials, and has no result of any"):
+        run(CONFIG, tmp_path / "none", Dropping(0))

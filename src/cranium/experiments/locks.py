@@ -78,8 +78,7 @@ class TrialLocks:
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        for path in list(self._held):
-            self._give_back(path)
+        self.release_all()
 
     def take(self, job: Job) -> bool:
         """Lock a trial, unless another process is running it."""
@@ -93,6 +92,13 @@ class TrialLocks:
     def release(self, job: Job) -> None:
         """Give a lock back."""
         self._give_back(self._path(job))
+
+    def release_all(self) -> int:
+        """Give all locks back; how many there were."""
+        held = list(self._held)
+        for path in held:
+            self._give_back(path)
+        return len(held)
 
     def _path(self, job: Job) -> Path:
         return self.folder / f".{job.name}.lock"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cranium.errors import CraniumError, InvalidArgumentError, shorten
+from cranium.errors import CraniumError, EngineError, InvalidArgumentError, shorten
 from cranium.experiments.configs import (
     MOST_BYTES,
     ExperimentConfig,
@@ -196,6 +196,7 @@ def _run_missing(
         if not missing:
             return
         watcher.begin(list(missing), there)
+        before = len(tried)
         with closing(engine.run(_locked(missing, store, locks, tried))) as results:
             for job, record in results:
                 store.save(job, record)
@@ -203,6 +204,12 @@ def _run_missing(
                 tried.add(job.name)
                 outcome.ran += 1
                 watcher.finished(job, record)
+        dropped = locks.release_all()
+        if dropped and len(tried) == before:  # it would do so again
+            raise EngineError(
+                f"the engine was given {dropped:,} trials, and has no result of any",
+                fix="an engine has to run what it takes, or say why it cannot",
+            )
         left = {job: record for job, record in missing.items() if job.name not in tried}
         _wait_for_others(left, store, locks)
 

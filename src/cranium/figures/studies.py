@@ -55,7 +55,7 @@ def draw_study(
     for name, figure in module.draw(study).items():
         path = (folder or study.folder) / f"{name}.svg"
         save(figure, path, kinds)
-        more = f" {QUICK}" if study.config.is_quick else ""
+        more = "".join(f" {each}" for each in _reservations(study))
         text = f"{module.caption(study)}{more}\n"
         write_bytes(path.with_suffix(".md"), text.encode(), follow_links=False)
         written.append(path)
@@ -66,6 +66,16 @@ def draw_study(
             write_bytes(path.with_suffix(f".{kind}"), content, follow_links=False)
         written.append(path)
     return written
+
+
+def _reservations(study: Study) -> list[str]:
+    """What a reader of a figure has to know about the run that it was made from."""
+    told = [QUICK] if study.config.is_quick else []
+    if study.missing:
+        told.append(f"*Trials that are still to be run, and so not in it: {study.missing:,}.*")
+    if study.failed:
+        told.append(f"*Trials that failed, and are in no number: {len(study.failed):,}.*")
+    return told
 
 
 def machines(study: Study) -> dict[str, CountingRewardAutomaton]:
