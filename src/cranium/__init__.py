@@ -1,5 +1,10 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
+from cranium.start import guard_start
+
+guard_start()  # before the imports: they take longest, and Ctrl-C may come at any time
+
+# isort: split
 from cranium import assist, errors, languages, learners, replay, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,

@@ -15,7 +15,15 @@ from typing import BinaryIO
 from cranium.errors import CraniumError, FileAccessError, FileFormatError, Place, shorten
 from cranium.processes import is_running, this_machine
 
-__all__ = ["clear_drafts", "read_bytes", "read_text", "shown", "write_bytes", "write_text"]
+__all__ = [
+    "clear_drafts",
+    "open_regular",
+    "read_bytes",
+    "read_text",
+    "shown",
+    "write_bytes",
+    "write_text",
+]
 
 ABANDONED = 3600.0
 """After so many seconds nobody is writing a draft any more, wherever they were."""
@@ -75,18 +83,13 @@ def read_bytes(
         cranium.errors.FileAccessError: cannot read /dev/null: it is not a regular file
           fix: give a file
     """
-    try:
-        with _open_regular(path, follow_links=follow_links) as stream:
+    with open_regular(path, follow_links=follow_links) as stream:
+        try:
             # What is still growing is not believed about its size.
             large = os.fstat(stream.fileno()).st_size > most
             raw = b"" if large else stream.read(most + 1)
-    except CraniumError:
-        raise
-    except (OSError, ValueError) as problem:
-        said = getattr(problem, "strerror", None) or problem
-        raise FileAccessError(
-            f"cannot read {shown(path)}: {said}", fix="look at the name of the file"
-        ) from None
+        except OSError as problem:
+            raise _unreadable(path, problem) from None
     if large or len(raw) > most:
         units = ((2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
         size = next(f"{most // size:,} {name}" for size, name in units if most % size == 0)
@@ -94,23 +97,42 @@ def read_bytes(
     return raw
 
 
-def _open_regular(path: Path, *, follow_links: bool) -> BinaryIO:
-    _check_regular(path, path.stat(follow_symlinks=follow_links))
-    # It may have become something else by now: opening a pipe may not wait for somebody to write.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    flags |= 0 if follow_links else getattr(os, "O_NOFOLLOW", 0)
+def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
+    """Open a regular file for reading; anything else is refused, and opening it never waits.
+
+    Args:
+        path: The file.
+        follow_links: As for :func:`read_bytes`.
+
+    Example:
+        >>> open_regular(Path(os.devnull))
+        Traceback (most recent call last):
+        cranium.errors.FileAccessError: cannot read /dev/null: it is not a regular file
+          fix: give a file
+    """
     try:
+        _check_regular(path, path.stat(follow_symlinks=follow_links))
+        # It may have become something else by now, and then opening it may not wait, either.
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        flags |= 0 if follow_links else getattr(os, "O_NOFOLLOW", 0)
         stream = os.fdopen(os.open(path, flags), "rb")
-    except OSError as problem:
-        if problem.errno == errno.ELOOP and not follow_links:
+        try:
+            _check_regular(path, os.fstat(stream.fileno()))
+        except BaseException:
+            stream.close()
+            raise
+    except CraniumError:
+        raise
+    except (OSError, ValueError) as problem:
+        if getattr(problem, "errno", None) == errno.ELOOP and not follow_links:
             raise _refused(path, "a symbolic link") from None
-        raise
-    try:
-        _check_regular(path, os.fstat(stream.fileno()))
-    except BaseException:
-        stream.close()
-        raise
+        raise _unreadable(path, problem) from None
     return stream
+
+
+def _unreadable(path: Path, problem: Exception) -> FileAccessError:
+    said = getattr(problem, "strerror", None) or problem
+    return FileAccessError(f"cannot read {shown(path)}: {said}", fix="look at the name of the file")
 
 
 def _check_regular(path: Path, found: os.stat_result) -> None:

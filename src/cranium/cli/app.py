@@ -15,6 +15,7 @@ from cranium import __version__
 from cranium.cli import asking, experiments, learning, machines, playing, tasks, worlds
 from cranium.cli.output import BAD_INPUT, INTERRUPTED, complain
 from cranium.errors import CraniumError
+from cranium.start import begin_command
 
 __all__ = ["app", "main"]
 
@@ -24,6 +25,7 @@ class _Reporting(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
+            begin_command()
             return super().invoke(ctx)
         except CraniumError as error:
             complain(str(error))

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cranium.errors import CraniumError, FileAccessError, Place
+from cranium.start import INTERRUPTED
 
 __all__ = [
     "BAD_INPUT",
@@ -31,7 +32,6 @@ __all__ = [
 ]
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 WIDE = 1000
 
 

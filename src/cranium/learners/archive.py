@@ -1,56 +1,134 @@
 """Reading the arrays of a ``.npz`` file that nobody vouches for.
 
-What a file says of its sizes is checked before anything is allocated: a few bytes can claim to be
-an array of terabytes, or unpack to gigabytes. Nothing is unpickled.
+Everything that a file says of its names, dtypes, shapes and sizes is checked before any array is
+made: a few bytes can claim to be an array of terabytes, and a few megabytes unpack to gigabytes.
+Nothing is unpickled.
 """
 
 from __future__ import annotations
 
 import io
 import math
+import re
+import struct
 import zipfile
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-__all__ = ["MOST_BYTES", "read_arrays"]
+__all__ = ["MOST_BYTES", "MOST_ROWS", "MOST_TEXT", "read_arrays"]
 
-MOST_BYTES = 1 << 31
+MOST_BYTES = 1 << 30
 """How many bytes all arrays of a file may have together."""
+MOST_TEXT = 1 << 25
+"""How many characters a text may have: parsed, it takes about thirty times the memory."""
+MOST_ROWS = 2_000_000
+"""How many rows an array may have, if each of them becomes an object of its own."""
 MOST_ARRAYS = 1000
+MOST_DIRECTORY = 1 << 17
+"""How many bytes the list of the arrays may have: it is read before anything can be checked."""
+MOST_HEADER = 10_000
+"""How many bytes may say what an array is; NumPy's own limit, which it only looks at later."""
 KINDS = "biufU"
 ENDING = ".npy"
+PIECE = 1 << 20
+_END = b"PK\x05\x06"
+_END_SIZE = 22
+_LARGE_END = b"PK\x06\x07"
+_LARGE_END_SIZE = 20
 
 
-def read_arrays(content: bytes) -> dict[str, NDArray[Any]]:
+class _Header(NamedTuple):
+    """What the head of an array says, and how many bytes it takes."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype[Any]
+    size: int
+
+    @property
+    def num_bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_arrays(file: IO[bytes], names: str = r"\w+") -> dict[str, NDArray[Any]]:
     """The arrays of a ``.npz`` file by their names; what is wrong with it is a ``ValueError``.
+
+    Args:
+        file: The file, open for reading.
+        names: A regular expression for the names that are expected.
 
     Example:
         >>> stream = io.BytesIO()
         >>> np.savez_compressed(stream, q=np.eye(2))
-        >>> read_arrays(stream.getvalue())["q"].tolist()
+        >>> read_arrays(stream, "q|about")["q"].tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = archive.infolist()
-        size = sum(member.file_size for member in members)
-        if len(members) > MOST_ARRAYS or size > MOST_BYTES:
-            raise ValueError(f"{len(members):,} arrays of {size:,} bytes")
-        found = {}
-        for member in members:
-            with archive.open(member) as stream:
-                found[member.filename.removesuffix(ENDING)] = _read(stream, member.file_size)
-    return found
+    _check_directory(file)
+    with zipfile.ZipFile(file) as archive:
+        members = {member.filename.removesuffix(ENDING): member for member in archive.infolist()}
+        if len(members) != len(archive.infolist()) or len(members) > MOST_ARRAYS:
+            raise ValueError(f"{len(archive.infolist()):,} arrays, or one twice")
+        headers = {}
+        for name, member in members.items():
+            if not re.fullmatch(names, name):
+                raise ValueError(f"an array that is called {name[:60]!r}")
+            headers[name] = _checked_header(archive, member)
+        size = sum(header.num_bytes for header in headers.values())
+        if size > MOST_BYTES:
+            raise ValueError(f"{size:,} bytes of arrays: {MOST_BYTES:,} are allowed")
+        return {name: _read(archive, members[name], header) for name, header in headers.items()}
 
 
-def _read(stream: IO[bytes], size: int) -> NDArray[Any]:
+def _check_directory(file: IO[bytes]) -> None:
+    """Refuse an archive whose list of members is not a short one, as NumPy writes it."""
+    file.seek(-_END_SIZE - _LARGE_END_SIZE, io.SEEK_END)  # a file that is shorter is no archive
+    before, end = file.read(_LARGE_END_SIZE), file.read(_END_SIZE)
+    if not end.startswith(_END):
+        raise ValueError("no archive as NumPy writes it")
+    if before.startswith(_LARGE_END):
+        raise ValueError("an archive of more than 4 GB")
+    (size,) = struct.unpack_from("<L", end, 12)
+    if size > MOST_DIRECTORY:
+        raise ValueError(f"{size:,} bytes of names of arrays")
+
+
+def _checked_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Header:
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError("an array that is packed in an uncommon way")  # some take gigabytes
+    with archive.open(member) as stream:
+        header = _read_header(stream)
+    shape, dtype = header.shape, header.dtype
+    whole = all(type(length) is int and length >= 0 for length in shape)
+    if not whole or dtype.kind not in KINDS or dtype.itemsize > 4 * MOST_TEXT:
+        raise ValueError(f"an array of the shape {str(shape)[:60]} and the dtype {str(dtype)[:60]}")
+    if header.num_bytes != member.file_size - header.size:
+        raise ValueError(f"{header.num_bytes:,} bytes in {member.file_size - header.size:,}")
+    return header
+
+
+def _read_header(stream: IO[bytes]) -> _Header:
     version = npy.read_magic(stream)
-    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    shape, by_columns, dtype = header(stream)
-    wanted = math.prod(shape) * dtype.itemsize
-    if dtype.kind not in KINDS or min(shape, default=0) < 0 or wanted != size - stream.tell():
-        raise ValueError(f"an array of the shape {shape} and the dtype {dtype} in {size:,} bytes")
-    array = np.frombuffer(bytearray(stream.read(wanted)), dtype)
-    return array.reshape(shape, order="F" if by_columns else "C")
+    width = 2 if version == (1, 0) else 4
+    told = stream.read(width)
+    length = int.from_bytes(told, "little")
+    if length > MOST_HEADER:
+        raise ValueError(f"{length:,} bytes that say what an array is")
+    text = io.BytesIO(told + stream.read(length))
+    read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, by_columns, dtype = read(text)
+    return _Header(shape, by_columns, dtype, npy.MAGIC_LEN + width + length)
+
+
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: _Header) -> NDArray[Any]:
+    """Read an array piece by piece into its own memory, so that it is never held twice."""
+    content = np.empty(header.num_bytes, np.uint8)
+    with archive.open(member) as stream:
+        _read_header(stream)
+        for start in range(0, len(content), PIECE):
+            piece = stream.read(min(PIECE, len(content) - start))
+            content[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
+        stream.read(1)  # nothing, but at its end the checksum is compared
+    return content.view(header.dtype).reshape(header.shape, order="F" if header.by_columns else "C")

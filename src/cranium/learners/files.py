@@ -26,8 +26,8 @@ from cranium.errors import (
     WorldError,
     shorten,
 )
-from cranium.io import write_bytes
-from cranium.learners.archive import MOST_BYTES, read_arrays
+from cranium.io import open_regular, write_bytes
+from cranium.learners.archive import MOST_BYTES, MOST_ROWS, MOST_TEXT, read_arrays
 from cranium.learners.fingerprint import OLD, differences
 from cranium.learners.plain import (
     configurations_from,
@@ -45,6 +45,8 @@ __all__ = ["load_policy", "save_policy"]
 FORMAT = "cranium policy"
 VERSION = 1
 ENDING = ".npz"
+ARRAYS = r"about|q|observations|ground|machine|low|high|weights[0-9]{1,3}|bias[0-9]{0,3}"
+"""The names of the arrays in a file."""
 DAMAGES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
 """What comes of reading a description that is not one."""
 
@@ -93,16 +95,27 @@ def write_policy(
             f"the policy cannot be written: {problem}",
             fix="observations and what is said about it must be numbers, names and lists of them",
         ) from None
-    size = sum(array.nbytes for array in arrays.values()) + 4 * len(text)
-    if size > MOST_BYTES // 2:
-        raise SpaceError(
-            f"a policy of {size:,} bytes is too large for a file: {MOST_BYTES // 2:,} are allowed",
-            fix="train with a lower counter_limit, or with a network",
-        )
+    _check_size(text, arrays)
     stream = io.BytesIO()
     contents: dict[str, Any] = {"about": np.array(text), **arrays}
     np.savez_compressed(stream, **contents)
     write_bytes(where, stream.getvalue())
+
+
+def _check_size(text: str, arrays: dict[str, NDArray[Any]]) -> None:
+    """Refuse to write what could not be read again."""
+    size = sum(array.nbytes for array in arrays.values()) + 4 * len(text)
+    rows = max((len(array) for array in arrays.values() if array.ndim), default=0)
+    for what, found, most in (
+        ("bytes", size, MOST_BYTES),
+        ("characters of description", len(text), MOST_TEXT),
+        ("observations", rows, MOST_ROWS),
+    ):
+        if found > most:
+            raise SpaceError(
+                f"a policy of {found:,} {what} is too large for a file: {most:,} are allowed",
+                fix="train with a lower counter_limit, or with a network",
+            )
 
 
 def _plain(value: Any) -> Any:
@@ -236,17 +249,14 @@ def _called(automaton: CountingRewardAutomaton) -> str:
 
 
 def _read(where: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    try:
-        content = where.read_bytes()
-    except OSError as problem:
-        raise FileAccessError(f"cannot read {where}: {problem.strerror or problem}") from None
-    try:
-        arrays = read_arrays(content)
-        about = json.loads(str(arrays.pop("about")))
-    except Exception:  # a damaged archive makes its readers raise all kinds of errors
-        raise FileFormatError(
-            f"{where} is not a policy of ours", fix="cranium train … --save FILE.npz makes one"
-        ) from None
+    with open_regular(where) as file:
+        try:
+            arrays = read_arrays(file, ARRAYS)
+            about = json.loads(str(arrays.pop("about")))
+        except Exception:  # a damaged archive makes its readers raise all kinds of errors
+            raise FileFormatError(
+                f"{where} is not a policy of ours", fix="cranium train … --save FILE.npz makes one"
+            ) from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileFormatError(f"{where} is not a policy of ours")
     if about.get("version") != VERSION:
@@ -270,6 +280,6 @@ def _observations_from(described: Any, arrays: dict[str, NDArray[Any]]) -> tuple
     if described != "arrays":
         return tuple(observation_from(seen) for seen in described)
     found = arrays["observations"]
-    if not found.ndim:
-        raise ValueError("one observation where several are expected")
+    if not found.ndim or len(found) > MOST_ROWS:  # each becomes an object of its own
+        raise ValueError(f"observations of the shape {found.shape}")
     return tuple(found)

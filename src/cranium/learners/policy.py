@@ -177,6 +177,7 @@ class Policy(Acting):
             >>> Policy.load("nowhere.npz")
             Traceback (most recent call last):
             cranium.errors.FileAccessError: cannot read nowhere.npz: No such file or directory
+              fix: look at the name of the file
         """
         from cranium.learners.files import load_policy
 
