@@ -209,9 +209,10 @@ def model_of(
     counter_limit: int | None = None,
     horizon: int | None = None,
     max_configurations: int = MAX_CONFIGURATIONS,
+    max_states: int | None = None,
 ) -> TabularProduct:
     """A product as arrays; its world must be finite. The limit is its own, unless one is given."""
-    world = as_tabular(product, horizon)
+    world = as_tabular(product, horizon, max_states=max_states)
     for label in world.labels:
         product.read_label(label)  # names that the product would refuse
     return TabularProduct.of(
@@ -261,11 +262,14 @@ def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
         )
 
 
-def as_tabular(env: AutomatonAugmentedMDP, horizon: int | None = None) -> TabularWorld:
+def as_tabular(
+    env: AutomatonAugmentedMDP, horizon: int | None = None, *, max_states: int | None = None
+) -> TabularWorld:
     """The world of a product as arrays: from its model if it has one, else by trying everything.
 
     The table is compared with the live world, for episodes of up to ``horizon`` steps (by default
-    the product's own), but hardly more than 10,000.
+    the product's own), but hardly more than 10,000. ``max_states`` is how many states one of our
+    own worlds may have, by default a million.
     """
     most = farthest(env)
     longest = min(horizon or env.horizon or most, most)
@@ -276,7 +280,7 @@ def as_tabular(env: AutomatonAugmentedMDP, horizon: int | None = None) -> Tabula
     base: gym.Env[Any, Any] = inner
     labelling = None if isinstance(env.labelling, WorldEvents) else env.labelling
     if isinstance(base, FiniteWorld) and base.follows_model:
-        table = TabularWorld.of(base, labelling)
+        table = TabularWorld.of(base, labelling, max_states=max_states)
         table.verify(base.twin(), labelling, steps=VERIFIED_OURS)
         return table
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")

@@ -17,6 +17,8 @@ from cranium.worlds.tabular import TabularWorld
 __all__ = ["TabularProduct"]
 
 MAX_PAIRS = 20_000_000
+SMALL_TABLE = 1 << 24
+"""Up to this size a table is looked up, which is faster than to search in a sorted array."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -100,6 +102,56 @@ class TabularProduct:
         return int(found[0])
 
 
+class _KeySet:
+    """A set of numbers: a table of those below SMALL_TABLE, and a few sorted arrays of the others.
+
+    A table of all pairs of a state and a configuration would have gigabytes where few can be
+    reached. Each array is at least twice as long as the next, so that adding all numbers together
+    takes O(n log n), and a look-up is one search in each of O(log n) arrays.
+    """
+
+    def __init__(self) -> None:
+        self._table = np.zeros(1 << 10, np.bool_)
+        self._runs: list[Ints] = []
+
+    def add(self, keys: Ints) -> None:
+        """Add numbers that are not in it yet."""
+        largest = int(keys.max())
+        if len(self._table) <= largest and len(self._table) < SMALL_TABLE:
+            size = min(2 * (largest + 1), SMALL_TABLE)
+            self._table = np.concatenate([self._table, np.zeros(size - len(self._table), np.bool_)])
+        if largest < len(self._table):
+            self._table[keys] = True
+            return
+        self._table[keys[keys < SMALL_TABLE]] = True
+        keys = np.sort(keys[keys >= SMALL_TABLE])
+        while self._runs and len(self._runs[-1]) < 2 * len(keys):
+            keys = np.sort(np.concatenate([self._runs.pop(), keys]), kind="stable")
+        self._runs.append(keys)
+
+    def without(self, keys: Ints) -> Ints:
+        """The given numbers that are not in it."""
+        size = len(self._table)
+        inside = keys < size
+        if inside.all():
+            return keys[~self._table[keys]]
+        keys = keys[~(inside & self._table[np.minimum(keys, size - 1)])]
+        for run in self._runs:
+            keys = keys[run[np.minimum(np.searchsorted(run, keys), len(run) - 1)] != keys]
+        return keys
+
+
+def _positions(keys: Ints, wanted: Ints) -> Ints:
+    """Where each of the wanted numbers stands among different keys; anywhere, if it does not."""
+    size = int(keys.max()) + 1
+    if size <= SMALL_TABLE:
+        numbers = np.zeros(size, np.int64)
+        numbers[keys] = np.arange(len(keys))
+        return numbers[np.maximum(wanted, 0)]
+    order = np.argsort(keys)
+    return order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+
+
 class _Builder:
     """Lists the product level by level, whole levels at a time."""
 
@@ -118,17 +170,14 @@ class _Builder:
         level = self._keys(starts.astype(np.int64), np.full(len(starts), self.space.start))
         initial = world.initial[starts]
         order = [level]
-        known, count = np.zeros(0, np.bool_), len(level)
+        known, count = _KeySet(), len(level)
         parts: list[tuple[Any, ...]] = []
         while len(level):
             part = self._expand(level)
             parts.append(part)
-            size = len(self.space) * world.num_states
-            if size > len(known):
-                known = np.concatenate([known, np.zeros(2 * size - len(known), np.bool_)])
-            known[level] = True
+            known.add(level)
             fresh = np.unique(part[1][part[1] >= 0])
-            level = fresh[~known[fresh]]
+            level = known.without(fresh)
             count += len(level)
             if count > MAX_PAIRS:
                 raise SpaceError(
@@ -137,10 +186,8 @@ class _Builder:
                 )
             order.append(level)
         keys = np.concatenate(order)
-        numbers = np.zeros(len(known), np.int64)
-        numbers[keys] = np.arange(len(keys))
         targets = np.concatenate([part[1] for part in parts])
-        found = numbers[targets]  # where it is below zero it is not used
+        found = _positions(keys, targets)  # where it is below zero it is not used
         counts = np.concatenate([part[0] for part in parts])
         chances = np.zeros(len(keys))
         chances[: len(starts)] = initial

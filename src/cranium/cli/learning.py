@@ -27,7 +27,7 @@ from cranium.cli.sources import (
     parse_pairs,
     task_of,
 )
-from cranium.errors import InvalidArgumentError, PolicyError, check_count
+from cranium.errors import InvalidArgumentError, PolicyError, check_count, shorten
 from cranium.learners import LEARNERS, Evaluation, Schedule, TrainingResult
 from cranium.learners.choice import choose_config
 from cranium.learners.fingerprint import differences
@@ -40,6 +40,8 @@ _NUMBERS = re.compile(r"\(?\s*\d+(\s*,\s*\d+)*\s*,?\s*\)?")
 _SCHEDULE = re.compile(r"(\d*\.?\d+):(\d*\.?\d+):(\d+)(?::(\w+))?")
 
 NOT_SOLVED = 1
+MOST_IN_FILE = 10_000
+"""Up to which number the options of a world are taken from an agent's file."""
 
 
 def train(
@@ -319,7 +321,9 @@ def evaluate(
                 f"{agent} does not say in which world it was trained",
                 fix="evaluate it in Python: cranium.evaluate(env, cranium.Policy.load(…))",
             )
-        settings = {**as_options(recipe["options"]), **parse_options(options)}
+        given = parse_options(options)
+        _check_recipe(agent, {k: v for k, v in recipe["options"].items() if k not in given})
+        settings = {**as_options(recipe["options"]), **given}
         env = make_env(recipe["world"], policy.automaton, settings)
         with working("evaluating"):
             other = differences(policy.world, env)
@@ -344,6 +348,18 @@ def evaluate(
             _wrote(record, as_json)
     if not evaluation.solved:
         raise typer.Exit(NOT_SOLVED)
+
+
+def _check_recipe(agent: Path, options: dict[str, Any]) -> None:
+    """Refuse numbers in a file that would take memory or hours; on the command line they may."""
+    for name, value in options.items():
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, int | float) and not abs(number) <= MOST_IN_FILE:
+                raise PolicyError(
+                    f"{agent} says that it was trained with {shorten(name)} = {shorten(number)}: "
+                    f"up to {MOST_IN_FILE:,} is taken from a file",
+                    fix=f"if that is meant, say so: --with {shorten(name)}={shorten(number)}",
+                )
 
 
 def solve(

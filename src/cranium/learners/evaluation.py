@@ -89,7 +89,7 @@ def evaluate(
         config = getattr(policy, "about", {}).get("config")
         told = config.get("discount") if isinstance(config, Mapping) else None
         discount = float(told) if isinstance(told, int | float) and 0 <= told <= 1 else 0.99
-    model = listed(env)
+    model = listed(env, max_states=LISTED_STATES)
     examiner: Examiner
     if model is not None:
         examiner = TabularExaminer(env, model, instances, discount)
@@ -100,15 +100,25 @@ def evaluate(
 
 LISTED = 10_000
 """How many configurations a product may have, to be listed without being asked for."""
+LISTED_STATES = 150_000
+"""How many states a world may have, for that: to list them takes some seconds."""
+MOST_ASKED = 4_000_000
+"""For how many observations and configurations at once a policy is asked."""
 
 
 def listed(
-    env: gym.Env[Any, Any], *, counter_limit: int | None = None, most: int = LISTED
+    env: gym.Env[Any, Any],
+    *,
+    counter_limit: int | None = None,
+    most: int = LISTED,
+    max_states: int | None = None,
 ) -> TabularProduct | None:
     """The product as arrays, or None if it cannot be made into arrays, or is too large."""
     try:
         product = find_product(env, transparent=True)
-        return model_of(product, counter_limit=counter_limit, max_configurations=most)
+        return model_of(
+            product, counter_limit=counter_limit, max_configurations=most, max_states=max_states
+        )
     except (WorldError, SpaceError, RunError):
         return None
 
@@ -150,8 +160,6 @@ class TabularExaminer(Examiner):
     ) -> Evaluation:
         """What a policy does in each instance."""
         model = self.model
-        from cranium.aamdp.kernels import ANY
-
         count = getattr(policy, "num_actions", "continuous")
         if count != model.world.num_actions:
             raise PolicyError(
@@ -163,9 +171,22 @@ class TabularExaminer(Examiner):
                 f"the policy calls its first action {named}, but the world calls it "
                 f"{model.world.first_action}"
             )
-        table = policy.actions(model.world.observations, model.space.configurations, ANY)
-        chosen = table[model.world.observation[model.state], model.configuration]
-        return self.examine_actions(chosen, policy, optimum=optimum)
+        return self.examine_actions(self._chosen(policy), policy, optimum=optimum)
+
+    def _chosen(self, policy: Policy) -> NDArray[np.int64]:
+        """What a policy does in each pair; asked in parts, of which each fits into memory. [P]"""
+        from cranium.aamdp.kernels import ANY
+
+        model = self.model
+        seen, known = model.world.observations, model.space.configurations
+        observation = model.world.observation[model.state]
+        chosen = np.empty(model.num_pairs, np.int64)
+        rows = max(MOST_ASKED // len(known), 1)
+        for first in range(0, len(seen), rows):
+            part = np.flatnonzero((observation >= first) & (observation < first + rows))
+            table = policy.actions(seen[first : first + rows], known, ANY)
+            chosen[part] = table[observation[part] - first, model.configuration[part]]
+        return chosen
 
     def examine_actions(
         self,

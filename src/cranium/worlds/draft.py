@@ -20,11 +20,17 @@ MAX_STATES = 1_000_000
 
 
 class Draft:
-    """A table while it is being made: states are numbered in the order in which they are met."""
+    """A table while it is being made: states are numbered in the order in which they are met.
 
-    def __init__(self, actions: gym.Space[Any]) -> None:
+    Args:
+        actions: The actions.
+        max_states: How many states there may be, if not as many as any table may have.
+    """
+
+    def __init__(self, actions: gym.Space[Any], max_states: int | None = None) -> None:
         if not isinstance(actions, gym.spaces.Discrete):
             raise WorldError(f"only discrete actions can be listed, not {actions}")
+        self.max_states = MAX_STATES if max_states is None else max_states
         self.num_actions = int(actions.n)
         self.first_action = int(actions.start)
         self.actions = range(self.first_action, self.first_action + self.num_actions)
@@ -37,9 +43,10 @@ class Draft:
 
     def number(self, state: Hashable) -> int:
         """The number of a state; a new one gets the next."""
-        if state not in self.numbers and len(self.numbers) >= MAX_STATES:
+        if state not in self.numbers and len(self.numbers) >= self.max_states:
             raise SpaceError(
-                f"the world has more than {MAX_STATES:,} states", fix="use a coarser state_key"
+                f"the world has more than {self.max_states:,} states",
+                fix="use a coarser state_key",
             )
         return self.numbers.setdefault(state, len(self.numbers))
 

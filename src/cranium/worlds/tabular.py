@@ -142,8 +142,16 @@ class TabularWorld:
         return paid_for(function, before, called, after)
 
     @classmethod
-    def of(cls, world: FiniteWorld, labelling: Labelling | None = None) -> TabularWorld:
+    def of(
+        cls,
+        world: FiniteWorld,
+        labelling: Labelling | None = None,
+        *,
+        max_states: int | None = None,
+    ) -> TabularWorld:
         """List one of our own worlds, from its model; with its own events, or a labelling.
+
+        ``max_states`` is how many states it may have, by default a million.
 
         Example:
             >>> from cranium.worlds import OfficeWorld
@@ -152,7 +160,7 @@ class TabularWorld:
         """
         from cranium.worlds.draft import Draft
 
-        draft = Draft(world.action_space)
+        draft = Draft(world.action_space, max_states)
         draft.begin(world.initial({}))
 
         def label(state: Any, action: int, after: Any) -> Events:
