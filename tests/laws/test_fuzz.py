@@ -10,6 +10,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mutations import mutate_text
 
 import cranium
 from cranium.automata.alphabet import parse_word
@@ -32,12 +33,6 @@ transitions:
   - {from: u, when: B, if: n > 0, to: end, reward: -0.5}
   - {from: u, silent: false, if: [n == 0], when: "!A & !B"}
 """
-SNIPPETS = [
-    "{", "}", "[", "]", ":", "- ", "&a ", "*a", "!!", "|", ">", "#", "'", '"', "\\", "\n", "\t", "\x00",
-    "\ud800", "é", "0", "-1", "1e999", "true", "null", "~", "from", "to", "if", "add", "n > 0", "n == 0",
-    "silent: true", "reward: x", "(", ")", "!", "¬", "∧", "and", "or", "not", "A", "é́", "\u2028", "%", "---", "? ",
-]  # fmt: skip
-
 FORMS = {
     "yaml": (SMALL, cranium.loads),
     "json": (
@@ -59,23 +54,13 @@ MUTATIONS = {
 }
 
 
-def mutated(seed: str, rng: random.Random) -> str:
-    text = seed
-    for _ in range(rng.randint(1, 4)):
-        start = rng.randrange(len(text) + 1)
-        end = min(len(text), start + rng.choice([0, 0, 1, 2, 5, 20]))
-        piece = rng.choice([rng.choice(SNIPPETS), text[rng.randrange(len(text) + 1) :][:10], ""])
-        text = text[:start] + piece * rng.choice([1, 1, 1, 3]) + text[end:]
-    return text
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_mutated_input_ends_in_a_machine_or_in_our_own_error(form):
     seed, parse = FORMS[form]
     rng = random.Random(form)
     good = bad = 0
     for _ in range(MUTATIONS[form]):
-        text = mutated(seed, rng)
+        text = mutate_text(seed, rng)
         try:
             parse(text)
             good += 1

@@ -6,7 +6,6 @@ numbers below zero or beyond any memory, other types, deep nesting. What still l
 
 from __future__ import annotations
 
-import copy
 import io
 import json
 import random
@@ -16,6 +15,14 @@ import zipfile
 import gymnasium as gym
 import numpy as np
 import pytest
+from mutations import (
+    NASTY,
+    mutate_array,
+    mutate_bytes,
+    mutate_document,
+    pack_policy,
+    write_document,
+)
 
 import cranium
 from cranium.aamdp import BoxEncoding
@@ -24,84 +31,6 @@ from cranium.replay import load_episode, record, save_episode
 from cranium.worlds import LetterEnv, PointWorld
 
 MOST_MEMORY = 256 << 20
-
-
-NESTED = {"@list": ("[", "]"), "@dict": ('{"a":', "}"), "@space": ('{"tuple":[', "]}")}
-
-
-def written(document):
-    """A document as JSON; deep nesting is put in as text, because Python could not write it."""
-    text = json.dumps(document)
-    for name, (left, right) in NESTED.items():
-        for depth in (100, 330, 20_000):
-            text = text.replace(f'"{name}{depth}"', left * depth + "1" + right * depth)
-    return text
-
-
-NASTY = [
-    float("inf"), float("-inf"), float("nan"), -1, 0, 1, -0.5, 1e308, 1e-320, 2**31, 2**63, 10**12, 10**30,
-    10**400, -(10**30), True, False, None, "", "x", "1e999", "float64", "object", "V1000000000", "U99999999",
-    "\ud800", "é" * 300, [], {}, [[]], [1e999], [10**12], [-1], ["x"], {"array": [1], "dtype": "V99999999"},
-    {"array": [1e999], "dtype": "int8"}, {"tuple": []}, {"dict": {}}, {"discrete": [10**12, 0]},
-    {"discrete": [-1, 0]}, {"binary": 10**12}, {"binary": [10**6, 10**6]}, {"multi": [[0], [0]], "dtype": "int8"},
-    {"box": [[0], [1]], "shape": [10**12], "dtype": "float32"}, {"box": [[5], [1]], "shape": [1], "dtype": "uint8"},
-    {"dict": [[1, {"discrete": [2, 0]}]]}, [[1, [2]]], {"box": {"counters": "raw", "clip": 10**12, "cells": "joint"}},
-    list(range(300)), *(name + depth for name in NESTED for depth in ("100", "330", "20000")),
-]  # fmt: skip
-
-
-def places(value, path=()):
-    """Every place in a JSON document."""
-    if path:
-        yield path
-    if isinstance(value, dict | list):
-        inner = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, one in list(inner)[:40]:
-            yield from places(one, (*path, key))
-
-
-def mutated(document, rng):
-    if rng.random() < 0.01:
-        return rng.choice(NASTY)
-    changed, known = copy.deepcopy(document), list(places(document))
-    for path in rng.sample(known, rng.choice([1, 1, 1, 2, 3])):
-        holder = changed
-        try:
-            for key in path[:-1]:
-                holder = holder[key]
-            old = holder[path[-1]]
-        except (LookupError, TypeError):
-            continue  # what was there has been replaced
-        if not isinstance(holder, dict | list) or any(holder is one for one in NASTY):
-            continue
-        match rng.randrange(6):
-            case 0:
-                del holder[path[-1]]
-            case 1 if isinstance(holder, list):
-                holder.append(rng.choice([*NASTY, old]))
-            case 2 if isinstance(holder, dict):
-                holder[rng.choice([*holder, "box", "dict", "limit"])] = old
-            case _:
-                holder[path[-1]] = rng.choice(NASTY)
-    return changed
-
-
-def mutated_array(array, rng):
-    match rng.randrange(6):
-        case 0:
-            return array.astype(rng.choice([np.float16, np.int8, np.complex64, np.str_, "S3"]))
-        case 1:
-            return array.ravel()[: rng.randrange(array.size + 1)]
-        case 2:
-            return np.full_like(
-                array, rng.choice([np.nan, np.inf, -1]) if array.dtype.kind == "f" else 0
-            )
-        case 3:
-            return array[None]
-        case 4:
-            return np.array(rng.choice([0, 1.5, "x"]))
-        case _:
-            return array.T
 
 
 # Policies
@@ -172,12 +101,6 @@ def policies(tmp_path_factory):
     return found
 
 
-def packed(about, arrays):
-    stream = io.BytesIO()
-    np.savez(stream, about=np.array(written(about)), **arrays)
-    return stream.getvalue()
-
-
 def use(path, env):
     """Load a policy and ask it for actions; whether that went well."""
     policy = cranium.Policy.load(path)
@@ -194,19 +117,19 @@ def use(path, env):
 def test_a_mutated_policy_file_ends_in_a_policy_or_in_our_own_error(policies, name, tmp_path):
     about, arrays = policies[name]
     env, rng, path = POLICIES[name][0](), random.Random(name), tmp_path / "agent.npz"
-    path.write_bytes(packed(about, arrays))
+    path.write_bytes(pack_policy(about, arrays))
     use(path, env)  # as it is, it is a good one
     good = bad = 0
     for number in range(500):
         told, given = about, dict(arrays)
         if number % 5:
-            told = mutated(about, rng)
+            told = mutate_document(about, rng)
         else:
             key = rng.choice(sorted(given))
-            given[key] = mutated_array(given[key], rng)
+            given[key] = mutate_array(given[key], rng)
             if rng.random() < 0.2:
                 del given[key]
-        path.write_bytes(packed(told, given))
+        path.write_bytes(pack_policy(told, given))
         good, bad = counted(lambda: use(path, env), told if number % 5 else given, good, bad)
     assert good > 10, "the mutations are too wild to test anything but refusal"
     assert bad > 200, "the mutations are too tame"
@@ -229,15 +152,12 @@ def counted(action, culprit, good, bad):
 def test_a_policy_file_with_other_bytes_ends_in_a_policy_or_in_our_own_error(
     policies, name, tmp_path
 ):
-    content, rng, path = packed(*policies[name]), random.Random(name), tmp_path / "agent.npz"
+    content, rng, path = pack_policy(*policies[name]), random.Random(name), tmp_path / "agent.npz"
     env, bad = POLICIES[name][0](), 0
     for _ in range(300):
-        changed = bytearray(content)
-        for _ in range(rng.randint(1, 5)):
-            where = rng.randrange(len(changed))
-            changed[where : where + rng.randrange(3)] = rng.randbytes(rng.randrange(3))
+        changed = mutate_bytes(content, rng)
         path.write_bytes(changed)
-        bad += counted(lambda: use(path, env), bytes(changed), 0, 0)[1]
+        bad += counted(lambda: use(path, env), changed, 0, 0)[1]
     assert bad > 100
 
 
@@ -256,7 +176,7 @@ def test_what_an_array_claims_is_not_allocated(policies, member, tmp_path):
     about, arrays = policies["table"]
     path = tmp_path / "agent.npz"
     with (
-        zipfile.ZipFile(io.BytesIO(packed(about, arrays))) as one,
+        zipfile.ZipFile(io.BytesIO(pack_policy(about, arrays))) as one,
         zipfile.ZipFile(path, "w") as two,
     ):
         for name in one.namelist():
@@ -311,7 +231,7 @@ def test_a_few_bytes_do_not_take_memory(policies, key, tmp_path):
             if key == "space":
                 told["encoding"] = [*about["encoding"][:3], cells]
             path = tmp_path / "agent.npz"
-            path.write_bytes(packed(told, arrays))
+            path.write_bytes(pack_policy(told, arrays))
             with small(), pytest.raises(FileFormatError, match="damaged"):
                 cranium.Policy.load(path)
 
@@ -342,13 +262,13 @@ def test_a_mutated_episode_file_ends_in_an_episode_or_in_our_own_error(name, tmp
     document = json.loads(path.read_text())
     rng, good, bad = random.Random(name), 0, 0
     for number in range(500):
-        changed = mutated(document, rng)
+        changed = mutate_document(document, rng)
         if number % 3 == 0:  # what the world is made with is where most goes wrong
             settings = {"times", "mail", "layout", "start", "speed", "balls", "size", "map_seed", "x",
                         "observation", "actions", "wood", "radius", "noise", "regions", "name"}  # fmt: skip
             given = {rng.choice(sorted(settings)): rng.choice(NASTY)}
             changed = {**document, rng.choice(["settings", "options"]): given}
-        path.write_text(written(changed))
+        path.write_text(write_document(changed))
         good, bad = counted(lambda: load_episode(path), changed, good, bad)
     assert good > 10, "the mutations are too wild to test anything but refusal"
     assert bad > 200, "the mutations are too tame"
