@@ -141,7 +141,9 @@ def _judge(problem: BaseException | None, spent: float) -> tuple[str | None, str
 
 def _over_time(*_: Any) -> None:
     # The next time it is not asked.
-    resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + MERCY, resource.RLIM_INFINITY))
+    resource.setrlimit(
+        resource.RLIMIT_CPU, (int(time.process_time()) + MERCY, resource.RLIM_INFINITY)
+    )
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     raise OverTime
 
@@ -325,7 +327,9 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--inputs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--from", dest="start", type=int, default=0, help="the first number of an input")
+    parser.add_argument(
+        "--from", dest="start", type=int, default=0, help="the first number of an input"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--only", default="", help="readers whose name contains this")
     options = parse(parser, inputs=300, jobs=1)
@@ -339,7 +343,9 @@ def main() -> None:
     except KeyboardInterrupt:
         print("interrupted; until then:")
     tally.show()
-    write("fuzz", {name: dict(counts) for name, counts in tally.counts.items()}, smoke=options.smoke)
+    write(
+        "fuzz", {name: dict(counts) for name, counts in tally.counts.items()}, smoke=options.smoke
+    )
     if tally.failed:
         print(f"what failed is in {tally.folder.relative_to(OUT.parent)}")
         sys.exit(1)

@@ -31,11 +31,11 @@ from mutations import (
 
 import cranium
 from cranium.aamdp import BoxEncoding
-from cranium.assist.plan import check_events, language_of, parse_plan
+from cranium.assist.plan import language_of, parse_plan
 from cranium.assist.transcript import Transcript
 from cranium.assist.written import parse_automaton
 from cranium.automata.alphabet import parse_word
-from cranium.automata.documents import read_yaml
+from cranium.cli.asking import _read_events
 from cranium.compiled.tables import reachable
 from cranium.experiments import ComplexityConfig, LetterConfig, OfficeConfig, Store, load_configs
 from cranium.experiments.configs import config_data
@@ -103,10 +103,6 @@ def _compile(content: bytes, _: Path) -> Any:
 
 def _read_plan(content: bytes, _: Path) -> Any:
     return cranium.compile_language(language_of(parse_plan(_text(content), EVENTS)))
-
-
-def _read_events(_: bytes, path: Path) -> Any:
-    return check_events(read_yaml(path.read_text("utf-8", "surrogateescape"), str(path)).data)
 
 
 def _read_configs(_: bytes, path: Path) -> None:
@@ -189,10 +185,26 @@ def _texts() -> Iterator[tuple[str, Reader]]:
     yield "language", Reader(_changed(LANGUAGES, SHAPES), _compile, ".txt", 12)
     yield "plan in a reply", Reader(_changed(PLANS, PLAN_PARTS), _read_plan, ".txt", 8)
     reply = lambda content, _: parse_automaton(_text(content), EVENTS)  # noqa: E731
-    more = ["δ(", "q0", "q1", "->", " or ", "M", "P", "|", "\n", "state ", "accepting", "(", ")", "--", "a_"]
+    more = [
+        "δ(",
+        "q0",
+        "q1",
+        "->",
+        " or ",
+        "M",
+        "P",
+        "|",
+        "\n",
+        "state ",
+        "accepting",
+        "(",
+        ")",
+        "--",
+        "a_",
+    ]
     yield "automaton in a reply", Reader(_changed(REPLIES, more), reply, ".txt", 8)
     events = "mail: an item of mail is collected\nperson: it is delivered\ndecoration: broken\n"
-    yield "events", Reader(_changed([events]), _read_events, ".yaml", 4)
+    yield "events", Reader(_changed([events]), lambda _, path: _read_events(path), ".yaml", 4)
     yield "TOML", Reader(_changed([TOML], TOML_PARTS), _read_configs, ".toml", 6)
     told = (Path(__file__).parents[1] / "tests/assist/recorded.jsonl").read_text("utf-8")
     lines = ["\n".join(told.splitlines()[:count]) for count in (1, 2, 4)]
@@ -210,7 +222,9 @@ def _table() -> cranium.Policy:
     seen = (env.reset(seed=0)[0], *(np.array([row, 0, 1]) for row in range(2)))
     q = np.arange(len(seen) * len(known) * 4.0).reshape(len(seen), len(known), 4)
     about = {"learner": "ql", "recipe": {"world": "Letter", "options": {"times": [1, 1]}}}
-    return cranium.Policy(q, seen, known, machine, observation_space=env.observation_space, about=about)
+    return cranium.Policy(
+        q, seen, known, machine, observation_space=env.observation_space, about=about
+    )
 
 
 def _networks() -> Iterator[tuple[str, Any]]:
@@ -218,7 +232,10 @@ def _networks() -> Iterator[tuple[str, Any]]:
     from cranium.learners.deep.network import Network
     from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 
-    for name, world, task in (("network", LetterEnv.experiment(1), "anbcdn"), ("actor", PointWorld(), "point-visit")):
+    for name, world, task in (
+        ("network", LetterEnv.experiment(1), "anbcdn"),
+        ("actor", PointWorld(), "point-visit"),
+    ):
         machine, encoding = cranium.library.load(task), BoxEncoding()
         encoding.bind(world.observation_space, machine, 5)
         features, outputs = len(encoding.machine_part(machine.start)), 4 if name == "network" else 2
@@ -333,7 +350,9 @@ def _results() -> Iterator[tuple[str, Reader]]:
 
     yield "experiment.json", Reader(make_settings, read_settings, ".json", 4)
 
-    jobs = [list(config.jobs(Store(folder))) for config, folder in zip(configs, folders, strict=True)]
+    jobs = [
+        list(config.jobs(Store(folder))) for config, folder in zip(configs, folders, strict=True)
+    ]
 
     def make_record(rng: random.Random) -> bytes:
         study = rng.randrange(len(configs))

@@ -567,6 +567,23 @@ def test_evaluate_refuses_what_is_no_agent_and_says_when_one_fails(run, tmp_path
     assert "does not say in which world" in run("evaluate", "bare.npz", code=BAD)
 
 
+@pytest.mark.parametrize("number", [10**6, [1, 10**6], 1e999, -(10**30)])
+def test_evaluate_takes_no_millions_from_a_file(run, tmp_path, number):
+    machine = cranium.library.load("office-deliver")
+    recipe = {"world": "Office", "options": {"mail": number}}
+    policy = cranium.Policy(
+        np.zeros((1, 1, 4)),
+        (np.zeros(3, int),),
+        (machine.start,),
+        machine,
+        about={"recipe": recipe},
+    )
+    policy.save(tmp_path / "agent.npz")
+    said = " ".join(run("evaluate", "agent.npz", code=BAD).split())
+    assert "up to 10,000 is taken from a file" in said
+    assert "--with 'mail'=" in said
+
+
 def test_evaluate_says_when_the_world_is_another(run, tmp_path):
     run("train", "Letter", "anbcdn", "--with", "times=1", "--steps", "50", "--save", "agent.npz")
     assert "world  " not in run("evaluate", "agent.npz", code=NOT_GOOD)

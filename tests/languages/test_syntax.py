@@ -209,3 +209,10 @@ def test_any_exponent_has_a_counter(name):
     assert machine.num_counters == 2
     assert machine.run("A A n n C C").accepted
     assert not machine.run("A A n n C").accepted
+
+
+@pytest.mark.parametrize("mark", ["*", "+", "^2", "{0,3}"])
+@pytest.mark.parametrize("times", [200, 450, 900])
+def test_endless_nesting_by_repetitions_is_refused(mark, times):
+    with pytest.raises(LanguageSyntaxError, match="nested more than 60 deep"):
+        parse_language("A" + mark * times)

@@ -17,7 +17,7 @@ from cranium.worlds.tabular import TabularWorld
 __all__ = ["TabularProduct"]
 
 MAX_PAIRS = 20_000_000
-SMALL_TABLE = 1 << 24
+SMALL_TABLE = 1 << 22
 """Up to this size a table is looked up, which is faster than to search in a sorted array."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

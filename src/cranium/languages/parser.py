@@ -105,10 +105,18 @@ def parse_language(text: str) -> Language:
     except VisitError as problem:
         if isinstance(problem.orig_exc, CraniumError):
             raise problem.orig_exc from None
+        if isinstance(problem.orig_exc, RecursionError):
+            raise _too_deep() from None
         raise
     except RecursionError:
-        raise LanguageSyntaxError(f"nested more than {MAX_DEPTH} deep") from None
+        raise _too_deep() from None
     return language
+
+
+def _too_deep() -> LanguageSyntaxError:
+    return LanguageSyntaxError(
+        f"nested more than {MAX_DEPTH} deep", fix="use fewer parentheses, and fewer of * + ? {} ^"
+    )
 
 
 def as_language(language: str | Language) -> Language:
