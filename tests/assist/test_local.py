@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
+import signal
+import stat
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import pytest
+from assist.servers import serving
 
 from cranium import assist
+from cranium.assist.server_keys import find_key, forget_key, keep_key
 from cranium.errors import (
     DisagreementError,
     FileAccessError,
@@ -20,6 +28,8 @@ from cranium.errors import (
 WORDS = "Collect one item of mail and deliver it to a person. Never break a decoration."
 EVENTS = {"M": "mail is collected", "P": "mail is delivered", "D": "a decoration breaks"}
 EXAMPLES = {"accept": ["M P"], "reject": ["M M P", "M D P", "P M"]}
+HELLO = assist.Request(({"role": "user", "content": "Hello!"},), max_tokens=2)
+CHAT = json.dumps({"messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 2}).encode()
 needs_model = pytest.mark.local_model
 
 
@@ -103,7 +113,51 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 
 @needs_model
-def test_the_command_serves_until_it_is_interrupted(smol):
+def test_only_who_has_the_key_is_answered(server, monkeypatch, tmp_path):
+    assert assist.OpenAIModel("x", base_url=server.base_url).ask(HELLO).truncated
+    for path in ("v1/models", "props", "slots", "metrics"):
+        assert answered(server, "GET", path)[0] == 401, path
+    assert answered(server, "POST", "v1/chat/completions", CHAT)[0] == 401
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # another user
+    for key in ("", "guessed", server.api_key[:-1]):
+        with pytest.raises(ModelError, match="does not accept the key"):
+            assist.OpenAIModel("x", base_url=server.base_url, api_key=key).ask(HELLO)
+    told = {"base_url": server.base_url, "api_key": server.api_key}
+    assert assist.OpenAIModel("x", **told).ask(HELLO).truncated
+
+
+@needs_model
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://localhost:3000"])
+def test_no_page_of_another_origin_may_read_an_answer(server, origin):
+    """With a key that leaked, too: a browser lets a page read what names its origin, or *."""
+    told = {"Origin": origin, "Authorization": f"Bearer {server.api_key}"}
+    for method, path, body in (
+        ("GET", "health", b""),
+        ("GET", "v1/models", b""),
+        ("POST", "v1/chat/completions", CHAT),
+        ("OPTIONS", "v1/chat/completions", b""),
+    ):
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "*"}
+        _, headers = answered(server, method, path, body, **told, **asked)
+        assert headers.get("Access-Control-Allow-Origin", "") == ""
+        assert headers.get("Access-Control-Allow-Credentials", "false") == "false"
+    assert answered(server, "GET", "", **told)[0] == 404  # and there is no page of its own
+
+
+def answered(server, method, path, body=b"", **headers):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    with closing(connection):
+        connection.request(
+            method, f"/{path}", body, {"Content-Type": "application/json", **headers}
+        )
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.headers
+
+
+@needs_model
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_command_serves_until_it_is_interrupted(smol, ending):
     command = [sys.executable, "-m", "cranium", "llm", "serve", str(smol), "--port", "0"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
@@ -111,8 +165,15 @@ def test_the_command_serves_until_it_is_interrupted(smol):
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert "serving smollm2-135m.gguf at http://127.0.0.1:" in process.stdout.readline()
-        process.send_signal(2)
+        assert "try: cranium ask" in process.stdout.readline()
+        key = process.stdout.readline().split()[1]
+        url = f"http://127.0.0.1:{command[-1]}/v1"
+        assert find_key(url) == key
+        assert assist.OpenAIModel("x", base_url=url).ask(HELLO).truncated  # in another process
+        assert key not in Path(f"/proc/{process.pid}/cmdline").read_text()
+        process.send_signal(ending)
         assert process.wait(timeout=30) == 130
+        assert find_key(url) == ""
     finally:
         process.kill()
         process.communicate()
@@ -148,3 +209,58 @@ def test_nothing_is_downloaded_without_asking(tmp_path, damaged):
     assert done.returncode == 2
     assert "98 MB" in done.stderr
     assert len(list(tmp_path.glob("models/*"))) == damaged
+
+
+# Keys of servers on this machine
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_key_is_kept_for_this_user_alone_and_only_given_to_this_machine(home):
+    assert keep_key(8080, "sesame")
+    (path,) = home.rglob("*.key")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert find_key("http://127.0.0.1:8080/v1") == find_key("http://localhost:8080") == "sesame"
+    for other in ("http://127.0.0.1:8081/v1", "http://example.com:8080/v1", "http://127.0.0.1"):
+        assert find_key(other) == ""
+    forget_key(8080, "of another server")
+    assert find_key("http://127.0.0.1:8080/v1") == "sesame"
+    forget_key(8080, "sesame")
+    assert find_key("http://127.0.0.1:8080/v1") == ""
+
+
+def test_a_link_or_a_pipe_in_place_of_a_key_is_neither_followed_nor_waited_for(home):
+    assert keep_key(8080, "sesame")
+    (path,) = home.rglob("*.key")
+    path.unlink()
+    (home / "elsewhere").write_text("a secret")
+    path.symlink_to(home / "elsewhere")
+    assert find_key("http://127.0.0.1:8080/v1") == ""
+    assert keep_key(8080, "sesame")
+    assert (home / "elsewhere").read_text() == "a secret"
+    path.unlink()
+    os.mkfifo(path)
+    assert find_key("http://127.0.0.1:8080/v1") == ""
+
+
+def test_where_nothing_can_be_kept_the_server_still_starts(home):
+    (home / "cranium").write_text("in the way")
+    assert not keep_key(8080, "sesame")
+    assert find_key("http://127.0.0.1:8080/v1") == ""
+
+
+def test_the_key_of_a_server_on_this_machine_comes_before_that_of_openai(home, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai")
+    with serving("Hello.") as (script, url):
+        port = int(url.rpartition(":")[2].removesuffix("/v1"))
+        assert keep_key(port, "sesame")
+        assist.OpenAIModel("x", base_url=url).ask(HELLO)
+        assist.OpenAIModel("x", base_url=url, api_key="given").ask(HELLO)
+        forget_key(port, "sesame")
+        assist.OpenAIModel("x", base_url=url).ask(HELLO)
+    assert script.keys == ["Bearer sesame", "Bearer given", "Bearer sk-for-openai"]

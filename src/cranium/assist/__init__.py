@@ -18,7 +18,8 @@ from cranium.assist.local import (
     find_offer,
     models_folder,
 )
-from cranium.assist.model import Answer, Model, OpenAIModel, Request
+from cranium.assist.model import Answer, Model, Request
+from cranium.assist.openai_model import OpenAIModel
 from cranium.assist.paper import PaperAnswer, ask_as_the_paper
 from cranium.assist.plan import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
 from cranium.assist.restate import restate

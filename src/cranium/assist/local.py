@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import re
+import secrets
 import shutil
 import socket
 import subprocess
@@ -18,6 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
+from cranium.assist.bounded_http import Budget, LateError, OversizeError, exchange
+from cranium.assist.server_keys import forget_key, keep_key
 from cranium.errors import (
     FileAccessError,
     InvalidArgumentError,
@@ -30,6 +34,7 @@ __all__ = ["OFFERS", "LocalServer", "Offer", "fetch", "find_model", "find_offer"
 
 BLOCK = 1 << 20
 START_SECONDS = 180.0
+HEALTH_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -192,12 +197,16 @@ def _hash(path: Path) -> str:
 
 
 class LocalServer:
-    """A server for a GGUF file, in a process of its own.
+    """A server for a GGUF file, in a process of its own, that only answers those who have its key.
 
     Args:
         path: The model.
         port: Where it listens; left out, somewhere free.
         context: How many tokens a conversation may have.
+
+    Attributes:
+        api_key: A random key. :class:`~cranium.assist.OpenAIModel` finds it by itself on this
+            machine, as the same user; whoever else asks has to be given it.
 
     Example:
         >>> from cranium.assist import OpenAIModel, Request
@@ -211,6 +220,7 @@ class LocalServer:
     def __init__(self, path: str | Path, port: int | None = None, context: int = 8192) -> None:
         self.path, self.context = Path(path), context
         self.port = _free_port() if port is None else port
+        self.api_key = secrets.token_urlsafe(32)
         self._log: IO[str] | None = None
         self._process: subprocess.Popen[str] | None = None
 
@@ -221,9 +231,6 @@ class LocalServer:
 
     def start(self) -> Self:
         """Start it, and wait until it answers."""
-        import http.client
-        import urllib.request
-
         check_model(self.path)
         _check_port(self.port)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in stop
@@ -232,14 +239,24 @@ class LocalServer:
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, text=True
         )
+        assert self._process.stdin is not None
+        with suppress(OSError):  # if it has ended already, that is told below
+            self._process.stdin.write(f"{self.api_key}\n")
+            self._process.stdin.flush()
         for _ in self._waiting():
-            with suppress(OSError, http.client.HTTPException):
-                address = f"http://127.0.0.1:{self.port}/health"
-                with urllib.request.urlopen(address, timeout=5) as answer:
-                    if answer.status == 200:
-                        return self
+            if self._is_ready():
+                keep_key(self.port, self.api_key)
+                return self
         self.stop()
         raise ModelError(f"the server for {self.path} did not start within {START_SECONDS:g} s")
+
+    def _is_ready(self) -> bool:
+        """Whether it has read its model and takes our key."""
+        told = {"Authorization": f"Bearer {self.api_key}"}
+        budget = Budget(HEALTH_SECONDS, BLOCK)
+        with suppress(OSError, ValueError, http.client.HTTPException, LateError, OversizeError):
+            return exchange("GET", f"{self.base_url}/models", told, b"", budget).status == 200
+        return False
 
     def _waiting(self) -> Iterator[None]:
         end = time.monotonic() + START_SECONDS
@@ -264,6 +281,7 @@ class LocalServer:
 
     def stop(self) -> None:
         """Stop it."""
+        forget_key(self.port, self.api_key)
         if self._process is not None:
             self._process.kill()
             self._process.communicate()

@@ -1,6 +1,8 @@
 """The process that serves a model: ``python -m cranium.assist.serving FILE PORT CONTEXT``.
 
-It ends when whoever started it does, because its standard input ends then.
+The first line of its standard input is the key that everybody who asks has to give; the command
+line would show it to all users of the machine. It ends when whoever started it does, because its
+standard input ends then.
 """
 
 from __future__ import annotations
@@ -15,9 +17,13 @@ __all__ = ["main"]
 def main() -> None:
     """Serve until standard input ends."""
     path, port, context = sys.argv[1:]
+    key = sys.stdin.readline().strip()
+    if not key:
+        sys.exit("a server without a key would answer everybody")
     llama: Any = importlib.import_module("xllamacpp")
     settings = llama.CommonParams()
     settings.model.path, settings.port, settings.n_ctx = path, int(port), int(context)
+    _keep_others_out(settings, key)
     settings.n_parallel = 1
     settings.verbosity = 0
     for cores in (settings.cpuparams, settings.cpuparams_batch):
@@ -26,6 +32,16 @@ def main() -> None:
     server = llama.Server(settings)
     sys.stdin.read()
     del server
+
+
+def _keep_others_out(settings: Any, key: str) -> None:
+    """Ask for the key, and tell browsers that no page of another origin may read an answer."""
+    if not hasattr(settings, "cors_origins"):
+        sys.exit("this xllamacpp answers the pages of every origin: install a newer one")
+    settings.api_keys = [key]
+    settings.cors_origins = settings.cors_methods = settings.cors_headers = ""
+    settings.cors_credentials = False
+    settings.ui = False  # a page that nobody needs, and that is shown without the key
 
 
 if __name__ == "__main__":

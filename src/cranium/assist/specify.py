@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cranium.assist.examples import Example, as_examples
-from cranium.assist.model import Answer, Model, OpenAIModel, Request
+from cranium.assist.model import Answer, Model, Request
+from cranium.assist.openai_model import OpenAIModel
 from cranium.assist.plan import TaskPlan, check_events, parse_plan, plan_schema, spoken_rewards
 from cranium.assist.prompts import plan_messages, repair, with_warning
 from cranium.assist.restate import restate

@@ -29,6 +29,7 @@ from cranium.errors import (
     UnknownNameError,
     shorten,
 )
+from cranium.interrupt import endings
 from cranium.io import read_text
 
 __all__ = ["register"]
@@ -74,6 +75,9 @@ def ask(
     server: Annotated[
         str, typer.Option(metavar="URL", help="Its server; else OPENAI_BASE_URL, or this machine.")
     ] = "",
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", help="How long a whole call to the model may take.")
+    ] = 300.0,
     samples: Annotated[
         int, typer.Option(min=1, help="How many plans to ask for; they are compared.")
     ] = 1,
@@ -112,7 +116,7 @@ def ask(
         check_ending(out)
     known = _events(events, event)
     mode: Any = "replay" if replay else "live" if transcript is None else "record"
-    asked = None if replay else assist.OpenAIModel(model, base_url=server)
+    asked = None if replay else assist.OpenAIModel(model, base_url=server, timeout=timeout)
     talk = assist.Transcript(asked, _kept(transcript), mode)
     examples = list(as_examples({"accept": accept, "reject": reject}, known))
     told = {"samples": samples, "attempts": attempts, "first": first, "ignored": ignore or []}
@@ -290,12 +294,14 @@ def serve(
 ) -> None:
     """Serve a language model, for cranium ask; Ctrl-C ends it.
 
-    Nothing is downloaded without asking, and what is downloaded is checked by its hash.
+    Nothing is downloaded without asking, and what is downloaded is checked by its hash. Only those
+    who have the key are answered, and no page of another origin; the key is new every time.
     """
     path = Path(source) if source.endswith(".gguf") else _fetched(source, yes)
-    with assist.LocalServer(path, port) as server:
+    with endings(), assist.LocalServer(path, port) as server:
         say(f"serving {path.name} at {server.base_url}; Ctrl-C ends it")
         say(f"try: cranium ask … --server {server.base_url}")
+        say(f"key: {server.api_key} (cranium ask finds it; others set OPENAI_API_KEY)")
         server.wait()
 
 
