@@ -106,7 +106,7 @@ def test_an_automaton_that_is_wrong_is_read_as_it_is():
     "piece",
     [
         "State 1 is reached from State 0 ",
-        "q",  # one word: cubic, once
+        "q",  # one word
         "q1",
         "M, ",
         "on ",
@@ -120,6 +120,27 @@ def test_an_automaton_that_is_wrong_is_read_as_it_is():
 def test_long_answers_are_read_in_linear_time(piece):
     with pytest.raises(PlanError, match=r"transition function|does not say which"):
         parse_automaton(piece * (20_000 // len(piece)), EVENTS)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "q{",  # without the marks it is one word
+        "accept\\text{q",
+        "q1{",
+        "in {q",
+        "q reached from q input ",
+        "(q, M or M",
+        "q--M--",
+        "|M|q",
+        "not an ",
+    ],
+)
+def test_the_time_grows_with_the_length_of_an_answer_and_not_with_its_square(piece, monkeypatch):
+    """Thirteen times as long as is allowed: in square time it would take minutes."""
+    monkeypatch.setattr("cranium.assist.written.MAX_TEXT", 2**18)
+    with pytest.raises(PlanError):
+        parse_automaton(piece * (2**18 // len(piece)), EVENTS)
 
 
 def test_an_answer_that_is_far_too_long_is_refused():

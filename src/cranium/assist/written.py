@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
-from typing import NamedTuple
 
+from cranium.assist.written_rules import STATE, Rule, read_rules, state_key
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Transition
 from cranium.errors import PlanError
@@ -17,15 +17,7 @@ FAILED = "failed"
 MAX_TEXT = 20_000
 """Models are asked for far shorter answers; a longer one is not read."""
 MAX_WORD = 100
-"""Longer words are no names. In a text of short words every pattern below takes linear time."""
-MAX_LISTED = 50
-"""How many events may stand for one transition, as in δ(q0, A or B or C)."""
-
-
-class _Rule(NamedTuple):
-    source: str
-    event: str
-    target: str
+"""Longer words are no names."""
 
 
 def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton:
@@ -52,7 +44,7 @@ def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton
         )
     names = list(events)
     plain = _plain(text)
-    rules = _first_of_each(_functions(plain, names) or _table(plain, names) or _prose(plain, names))
+    rules = _first_of_each(read_rules(plain, names))
     if not rules:
         raise PlanError("there is no transition function in the answer")
     known = list(dict.fromkeys(name for rule in rules for name in (rule.source, rule.target)))
@@ -66,7 +58,7 @@ def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton
     return _machine(rules, names, initial, accepting)
 
 
-def _without_traps(rules: Sequence[_Rule], accepting: Sequence[str]) -> list[_Rule]:
+def _without_traps(rules: Sequence[Rule], accepting: Sequence[str]) -> list[Rule]:
     """Without the states from which nothing is accepted: to go there is to fail."""
     alive = set(accepting)
     while True:
@@ -77,7 +69,7 @@ def _without_traps(rules: Sequence[_Rule], accepting: Sequence[str]) -> list[_Ru
 
 
 def _machine(
-    rules: Sequence[_Rule], names: Sequence[str], initial: str, accepting: Sequence[str]
+    rules: Sequence[Rule], names: Sequence[str], initial: str, accepting: Sequence[str]
 ) -> CountingRewardAutomaton:
     """Complete words end at once; what is not described, and two events at once, fail."""
     if initial in accepting:
@@ -114,95 +106,23 @@ def _machine(
 
 # Reading
 
-STATE = r"[A-Za-z]\w*+"
-NUMBERED = r"[A-Za-z]\w*\d\w*+"
-
-
-GOING = r"->|\b(?:goes|go|moves?|transitions?|stays?|remains?)\b"
-
 
 def _plain(text: str) -> str:
     """LaTeX and Markdown without their marks, and without words that are too long for names."""
-    text = re.sub(rf"\w{{{MAX_WORD + 1},}}+", " ", text)
     text = re.sub(r"\\(?:text|mathrm|mathit|mathbf)\s*\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\\(?:right|long)?(?:rightarrow|arrow)|\\to\b|\\mapsto|→|⟶|=>|⇒", "->", text)
     text = re.sub(r"\\delta\b|δ|\bdelta\b", "δ", text)
     text = re.sub(r"_\{([^{}]*)\}", r"_\1", text)
     text = re.sub(r"[₀-₉]", lambda m: str(ord(m[0]) - ord("₀")), text)
     text = re.sub(r"[$`*\\&{}“”\"']", "", text)
-    return re.sub(r"(?i)\bstate\s+(\d+)\b", r"q\1", text)
+    text = re.sub(r"(?i)\bstate\s+(\d+)\b", r"q\1", text)
+    # At the end, because without their marks words have grown together.
+    return re.sub(r"\w++", lambda m: m[0] if len(m[0]) <= MAX_WORD else " ", text)
 
 
-def _key(name: str) -> str:
-    return name.replace("_", "").lower()
-
-
-def _functions(text: str, names: Sequence[str]) -> list[_Rule]:
-    events = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    several = rf"(?:{events})(?:\s*(?:,|or|/|and)\s*(?:{events})){{0,{MAX_LISTED}}}"
-    arrow = r"(?:->|:=|=|:)"
-    forms = (
-        rf"\(\s*({STATE})\s*,\s*({several})\s*\)\s*{arrow}\s*\(?({STATE})",
-        rf"({STATE})\s*--+\s*\(?({several})\)?\s*--*>\s*({STATE})",
-        rf"({STATE})\s*,\s*({several})\s*->\s*({STATE})",
-    )
-    found = [match.groups() for form in forms for match in re.finditer(form, text)]
-    between = r"\b[^\n]{0,60}?\b"
-    back = rf"({STATE}){between}reached from ({STATE}){between}input{between}({several})\b"
-    found += [(source, some, target) for target, source, some in re.findall(back, text)]
-    return [
-        _Rule(_key(source), event, _key(target))
-        for source, some, target in found
-        for event in re.findall(rf"\b(?:{events})\b", some)
-    ]
-
-
-def _table(text: str, names: Sequence[str]) -> list[_Rule]:
-    """A table with a column for each event, or with columns state, input and next state."""
-    rows = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
-        for line in text.splitlines()
-        if line.count("|") >= 2 and not re.fullmatch(r"[\s|:\-]+", line)
-    ]
-    if not rows:
-        return []
-    head, found = rows[0], []
-    columns = {i: cell for i, cell in enumerate(head) if cell in names}
-    for row in rows[1:]:
-        cells = [re.search(STATE, cell) for cell in row]
-        if columns and cells[0] is not None:
-            found += [
-                _Rule(_key(cells[0][0]), event, _key(cells[i][0]))  # type: ignore[index]
-                for i, event in columns.items()
-                if i < len(cells) and cells[i] is not None
-            ]
-        elif len(row) >= 3 and row[1] in names and cells[0] is not None and cells[2] is not None:
-            found.append(_Rule(_key(cells[0][0]), row[1], _key(cells[2][0])))
-    return found
-
-
-def _prose(text: str, names: Sequence[str]) -> list[_Rule]:
-    """Sentences: under the name of a state, what each input does."""
-    events = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
-    some = re.compile(rf"\b(?:{events})\b")
-    goals = re.compile(rf"{NUMBERED}|q_?trap|trap")
-    found, here = [], None
-    for line in text.splitlines():
-        start = re.search(rf"\b(?:state|in|from)\s+\(?({NUMBERED})\)?", line, re.IGNORECASE)
-        word = re.search(r"\b(?:input|reading|read|on|if|symbol)\b", line)
-        goes = re.search(GOING, line)
-        goal = goes and goals.search(line, goes.end())
-        if word and some.search(line, word.end()) and goes and goal and here:
-            before = line[: goes.start()]
-            found += [_Rule(here, event, _key(goal[0])) for event in some.findall(before)]
-        elif start:
-            here = _key(start[1])
-    return found
-
-
-def _first_of_each(rules: Sequence[_Rule]) -> list[_Rule]:
+def _first_of_each(rules: Sequence[Rule]) -> list[Rule]:
     """A model may say a thing twice; if it says two things, there is no such automaton."""
-    found: dict[tuple[str, str], _Rule] = {}
+    found: dict[tuple[str, str], Rule] = {}
     for rule in rules:
         known = found.setdefault((rule.source, rule.event), rule)
         if known.target != rule.target:
@@ -231,7 +151,7 @@ def _accepting(text: str, known: Sequence[str]) -> list[str]:
 
 
 def _states(text: str, known: Collection[str]) -> list[str]:
-    return [_key(name) for name in re.findall(STATE, text) if _key(name) in known]
+    return [state_key(name) for name in re.findall(STATE, text) if state_key(name) in known]
 
 
 def _initial(text: str, known: Sequence[str]) -> str | None:

@@ -34,7 +34,11 @@ _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
 _STRING = r'"(?:[^"\\]|\\.)*+"?'
 _BRACKETS = re.compile(_STRING + r"|[\[\]{},]", re.DOTALL)
-_BAD_NUMBERS = re.compile(_STRING + rf"|-?Infinity|NaN|[0-9]{{{MAX_DIGITS + 1},}}", re.DOTALL)
+_BAD_NUMBERS = re.compile(
+    # Only where a number begins: else every digit of a long one would begin another search.
+    _STRING + rf"|-?Infinity|NaN|(?<![0-9])[0-9]{{{MAX_DIGITS + 1},}}",
+    re.DOTALL,
+)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 

@@ -31,7 +31,7 @@ _STATES = re.compile(r"\s*\[\s*((?:-?\d{1,9}\s*(?:,\s*-?\d{1,9}\s*)*)?)\]\s*\Z")
 _ROW = re.compile(
     r"\s*\(\s*(?P<source>-?\d{1,9})\s*,\s*(?P<target>-?\d{1,9})\s*,"
     r"\s*(?P<quote>['\"])(?P<formula>[^'\"]*)(?P=quote)\s*,"
-    r"\s*(?P<function>[A-Za-z_]\w*)\s*\(\s*(?P<argument>[^()]*?)\s*\)\s*\)\s*\Z"
+    r"\s*(?P<function>[A-Za-z_]\w*)\s*\((?P<argument>[^()]*)\)\s*\)\s*\Z"
 )
 
 
@@ -98,7 +98,7 @@ def _read_row(
             source=f"u{row['source']}",
             target=f"u{row['target']}",
             guard=parse_formula(row["formula"]),
-            reward=_read_reward(row["function"], row["argument"], rewards),
+            reward=_read_reward(row["function"], row["argument"].strip(), rewards),
             place=place,
         )
     except CraniumError as problem:

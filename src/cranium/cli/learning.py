@@ -36,8 +36,9 @@ from cranium.replay.files import as_options, check_place, save_episode
 
 __all__ = ["register"]
 
-_NUMBERS = re.compile(r"\(?\s*\d+(\s*,\s*\d+)*\s*,?\s*\)?")
-_SCHEDULE = re.compile(r"(\d*\.?\d+):(\d*\.?\d+):(\d+)(?::(\w+))?")
+_NUMBERS = re.compile(r"\(?\s*+\d++(?:\s*+,\s*+\d++)*+\s*+,?\s*+\)?")
+_DECIMAL = r"(\d++(?:\.\d++)?|\.\d++)"
+_SCHEDULE = re.compile(rf"{_DECIMAL}:{_DECIMAL}:(\d++)(?::(\w+))?")
 
 NOT_SOLVED = 1
 MOST_IN_FILE = 10_000

@@ -48,7 +48,7 @@ Options = Annotated[
 ]
 
 
-DECIMAL = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
+DECIMAL = re.compile(r"-?(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 WrittenTo = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")
 ]
