@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +14,10 @@ from typer.core import TyperGroup
 
 from cranium import __version__
 from cranium.cli import asking, experiments, learning, machines, playing, tasks, worlds
-from cranium.cli.output import BAD_INPUT, INTERRUPTED, complain
+from cranium.cli.output import BAD_INPUT, INTERRUPTED, complain, say, warn
 from cranium.errors import CraniumError
 from cranium.start import begin_command
+from cranium.terminal import visible
 
 __all__ = ["app", "main"]
 
@@ -33,6 +35,22 @@ class _Reporting(TyperGroup):
         except KeyboardInterrupt:
             complain("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+        except Exception as problem:
+            _make_visible(problem)
+            raise
+
+    def make_context(self, *told: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(*told, **more)
+        except Exception as problem:
+            _make_visible(problem)
+            raise
+
+
+def _make_visible(problem: Exception) -> None:
+    """Of errors in the command line, which Typer prints, a file name may be part."""
+    if hasattr(problem, "format_message") and isinstance(getattr(problem, "message", None), str):
+        problem.message = visible(problem.message)  # type: ignore[attr-defined]
 
 
 app = typer.Typer(
@@ -55,7 +73,7 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"cranium {__version__}")
+        say(f"cranium {__version__}")
         raise typer.Exit
 
 
@@ -80,6 +98,7 @@ asking.register(app)
 def main() -> None:
     """Run the program."""
     _prepare_streams()
+    warnings.showwarning = _show_warning
     try:
         try:
             app()
@@ -93,6 +112,10 @@ def main() -> None:
         # Python would try to write the rest once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BAD_INPUT)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    warn(str(message))
 
 
 def _prepare_streams() -> None:

@@ -10,8 +10,6 @@ from typing import Annotated, Any
 
 import typer
 import yaml
-from rich.console import Console
-from rich.text import Text
 
 from cranium import assist
 from cranium.aamdp import CATALOGUE, find_world
@@ -19,7 +17,7 @@ from cranium.assist.examples import as_examples
 from cranium.assist.plan import check_events
 from cranium.automata.documents import read_yaml
 from cranium.automata.files import check_ending
-from cranium.cli.output import edit_text, say
+from cranium.cli.output import ask_person, confirm, edit_text, say
 from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
 from cranium.errors import (
     CraniumError,
@@ -31,6 +29,7 @@ from cranium.errors import (
 )
 from cranium.interrupt import endings
 from cranium.io import read_text
+from cranium.terminal import GuardedConsole, visible_text
 
 __all__ = ["register"]
 
@@ -159,13 +158,13 @@ def _specify(
     talk: assist.Transcript,
     told: dict[str, Any],
 ) -> assist.Specification:
-    console = Console(stderr=True)
-    with console.status(Text("asking")) as status:
+    console = GuardedConsole(stderr=True)
+    with console.status(visible_text("asking")) as status:
 
         def watch(text: str) -> None:
-            status.update(Text(text))
+            status.update(visible_text(text))
             if not console.is_terminal and talk.mode != "replay":
-                console.print(Text(text, style="dim"), soft_wrap=True)
+                console.print(visible_text(text, "dim"), soft_wrap=True)
 
         return assist.specify(description, events, examples, model=talk, watch=watch, **told)
 
@@ -233,7 +232,7 @@ def _confirm(found: assist.Specification) -> str:
             fix="--yes accepts what has passed the checks",
         )
     while True:
-        said: str = typer.prompt(CHOICES, default=DEFAULT).strip() or DEFAULT  # blanks are nothing
+        said = ask_person(CHOICES, DEFAULT).strip() or DEFAULT  # blanks are nothing
         choice = said[0].lower()
         if choice in ("a", "e", "c", "q"):
             return choice
@@ -243,7 +242,7 @@ def _counterexample(found: assist.Specification) -> assist.Example:
     """A sequence that is judged wrongly: what it should be, the machine itself tells."""
     said = ""
     while not said.strip():  # the prompt itself asks again after Enter alone, but not after blanks
-        said = typer.prompt("a sequence of events that is judged wrongly")
+        said = ask_person("a sequence of events that is judged wrongly")
     word = as_examples({"accept": [said]}, found.events)[0].word
     now = assist.accepts(found.machine, word)
     say(f"it is {'accepted' if now else 'rejected'} now, and is to be the other way round")
@@ -326,7 +325,7 @@ def _fetched(name: str, yes: bool) -> Path:
             raise InvalidArgumentError(
                 f"nobody is there to say whether to {question[:-1]}", fix="--yes"
             )
-        if not typer.confirm(question):
+        if not confirm(question):
             raise typer.Exit(DECLINED)
     return assist.fetch(offer, folder, say)
 

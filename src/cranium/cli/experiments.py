@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import warnings
 from collections.abc import Iterator
@@ -13,7 +12,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from cranium.cli.output import INTERRUPTED, complain, errors_as_json, say, table_console
+from cranium.cli.output import (
+    INTERRUPTED,
+    complain,
+    errors_as_json,
+    print_json,
+    say,
+    table_console,
+)
 from cranium.cli.sources import AsJson
 from cranium.errors import (
     EngineError,
@@ -23,6 +29,7 @@ from cranium.errors import (
     check_count,
 )
 from cranium.interrupt import endings
+from cranium.terminal import visible_text
 
 __all__ = ["register"]
 
@@ -287,7 +294,7 @@ def results(
             }
             for study in studies
         }
-        typer.echo(json.dumps(told, indent=2))
+        print_json(told, indent=2)
         return
     for study in studies:
         _table(study)
@@ -298,13 +305,12 @@ def results(
 
 def _table(study: Any) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     from cranium.experiments.reading import NUMBERS, cells, number
     from cranium.experiments.totals import totals
 
     table = Table(
-        title=Text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
+        title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
     )
     sizes = study.config.name == "complexity"
     numbers = ("states", "transitions") if sizes else NUMBERS
@@ -316,7 +322,7 @@ def _table(study: Any) -> None:
             row = [number(found.get(name)) for name in numbers]
         else:
             row = cells(group)
-        table.add_row(*(Text(cell) for cell in (group.method, group.case, *row)))
+        table.add_row(*(visible_text(cell) for cell in (group.method, group.case, *row)))
     table_console().print(table)
     if study.missing:
         say(f"{study.missing:,} trials are missing; the command that began it goes on")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import cranium
-from cranium.cli.output import INTERRUPTED, errors_as_json, say, working
+from cranium.cli.output import INTERRUPTED, errors_as_json, print_json, say, working
 from cranium.cli.sources import (
     AsJson,
     Options,
@@ -131,7 +131,7 @@ def train(
             draw_curves([result for result, _ in results], curve, title=automaton.name or "")
             _wrote(curve, as_json)
     if as_json:
-        typer.echo(json.dumps([_as_data(result, seconds) for result, seconds in results], indent=2))
+        print_json([_as_data(result, seconds) for result, seconds in results], indent=2)
     if last.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -335,7 +335,7 @@ def evaluate(
                 )
             evaluation = cranium.evaluate(env, policy, episodes=CONFIRMED)
         if as_json:
-            typer.echo(json.dumps(_evaluation_data(evaluation), indent=2))
+            print_json(_evaluation_data(evaluation), indent=2)
         else:
             say(f"task      {policy.automaton.name}")
             told = [policy.about.get(key, "?") for key in ("learner", "seed", "samples")]

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 import cranium
 from cranium.automata import library
 from cranium.automata.draw.edges import edge_line
 from cranium.automata.files import check_ending
 from cranium.automata.reward import RewardFunction
-from cranium.cli.output import errors_as_json, place_as_data, say, table_console, working
+from cranium.cli.output import (
+    errors_as_json,
+    place_as_data,
+    print_json,
+    say,
+    table_console,
+    working,
+)
 from cranium.cli.sources import AsJson, Machine, Task, load_machine, machine_of
 from cranium.errors import RunError
+from cranium.terminal import visible_text
 
 __all__ = ["register"]
 
@@ -67,7 +73,7 @@ def check(
         with working("exploring"):
             findings = cranium.check(machine, bound=bound)
     if as_json:
-        typer.echo(json.dumps([_finding(f) for f in findings], ensure_ascii=False))
+        print_json([_finding(f) for f in findings])
     else:
         say(_summary(machine))
         _show(findings)
@@ -134,7 +140,7 @@ def run(
     if as_json:
         said = None if stopped is None else stopped.message
         data = {**_trace(machine, trace), "stopped": said}
-        typer.echo(json.dumps(data, ensure_ascii=False))
+        print_json(data)
     else:
         table_console().print(_steps(machine, trace))
         verdict = f"not accepted: {stopped}" if stopped else _verdict(machine, trace)
@@ -146,16 +152,16 @@ def run(
 def _steps(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> Table:
     table = Table()
     for heading in ("step", "label", "state", *machine.counters, "fired", "reward"):
-        table.add_column(Text(heading), overflow="fold")
+        table.add_column(visible_text(heading), overflow="fold")
     zeros = cranium.Configuration(machine.initial, (0,) * machine.num_counters)
     _, silent = machine.settle(zeros)
     reset = cranium.Step(trace.start, 0.0, tuple(silent))
     table.add_row(
         "",
         "",
-        Text(trace.start.state),
+        visible_text(trace.start.state),
         *map(str, trace.start.counters),
-        Text(_fired(machine, reset) if silent else ""),
+        visible_text(_fired(machine, reset) if silent else ""),
         "",
     )
     count, half = len(trace.steps), MAX_ROWS // 2
@@ -164,14 +170,14 @@ def _steps(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> Ta
         step = trace.steps[index]
         state, counters = step.configuration
         if count > MAX_ROWS and index == count - half:
-            table.add_row("…", Text(f"{count - MAX_ROWS:,} more"))
+            table.add_row("…", visible_text(f"{count - MAX_ROWS:,} more"))
         table.add_row(
             str(index + 1),
-            Text(machine.alphabet.format(trace.word[index])),
-            Text(state),
+            visible_text(machine.alphabet.format(trace.word[index])),
+            visible_text(state),
             *map(str, counters),
-            Text(_fired(machine, step)),
-            Text(_reward(step.reward)),
+            visible_text(_fired(machine, step)),
+            visible_text(_reward(step.reward)),
         )
     return table
 
@@ -323,7 +329,7 @@ def show_library(
 ) -> None:
     """List the machines that come with Cranium, or print one, ready to be edited."""
     if name is not None:
-        typer.echo(library.text(name), nl=False)
+        say(library.text(name).rstrip("\n"))
         return
     for known in library.names():
         say(f"library:{known:<16} {_summary(library.load(known))}")

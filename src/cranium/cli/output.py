@@ -1,8 +1,10 @@
-"""How the commands speak: tables and messages, never markup from the user's own text."""
+"""How the commands speak: tables and messages, never markup from the user's own text.
+
+Everything that a command prints goes through here, and through :mod:`cranium.terminal`.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -18,16 +20,21 @@ from rich.text import Text
 
 from cranium.errors import CraniumError, FileAccessError, Place
 from cranium.start import INTERRUPTED
+from cranium.terminal import GuardedConsole, as_json, visible, visible_text
 
 __all__ = [
     "BAD_INPUT",
     "INTERRUPTED",
+    "ask_person",
     "complain",
+    "confirm",
     "edit_text",
     "errors_as_json",
     "place_as_data",
+    "print_json",
     "say",
     "table_console",
+    "warn",
     "working",
 ]
 
@@ -37,21 +44,46 @@ WIDE = 1000
 
 def say(text: str, style: str = "") -> None:
     """Print a line as it is: no markup, no wrapping, no colours for numbers."""
-    Console(soft_wrap=True, highlight=False).print(Text(text, style=style))
+    GuardedConsole().print(visible_text(text, style), soft_wrap=True)
 
 
 def complain(text: str) -> None:
     """Print an error, on standard error."""
-    message = Text("error: ", style="bold red").append(text, style="not bold default")
-    Console(stderr=True, soft_wrap=True, highlight=False).print(message)
+    _remark("error: ", "bold red", text)
+
+
+def warn(text: str) -> None:
+    """Print a warning, on standard error."""
+    _remark("warning: ", "bold yellow", text)
+
+
+def _remark(kind: str, style: str, text: str) -> None:
+    message = Text(kind, style=style).append(visible(text), style="not bold default")
+    GuardedConsole(stderr=True).print(message, soft_wrap=True)
+
+
+def print_json(data: Any, indent: int | None = None) -> None:
+    """Print data for programs, on standard output."""
+    typer.echo(as_json(data, indent))
+
+
+def ask_person(question: str, default: str | None = None) -> str:
+    """What somebody types."""
+    said: str = typer.prompt(visible(question), default=default)
+    return said
+
+
+def confirm(question: str) -> bool:
+    """Whether somebody says yes."""
+    return bool(typer.confirm(visible(question)))
 
 
 def table_console() -> Console:
     """The console that prints tables; a file or a pipe has no width that would have to be kept."""
-    console = Console(highlight=False)
+    console = GuardedConsole()
     if console.is_terminal or "COLUMNS" in os.environ:
         return console
-    return Console(highlight=False, width=WIDE)
+    return GuardedConsole(width=WIDE)
 
 
 def place_as_data(place: Place | None) -> dict[str, Any] | None:
@@ -73,15 +105,14 @@ def errors_as_json(wanted: bool) -> Iterator[None]:
             "place": place_as_data(error.place),
             "fix": error.fix,
         }
-        typer.echo(json.dumps({"error": told}, ensure_ascii=False))
+        print_json({"error": told})
         raise typer.Exit(BAD_INPUT) from None
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show that something is going on, where somebody is watching."""
-    console = Console(stderr=True)
-    with console.status(Text(what)):
+    with GuardedConsole(stderr=True).status(visible_text(what)):
         yield
 
 

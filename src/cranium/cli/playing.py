@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.live import Live
 
 from cranium.aamdp.catalogue import find_world, make_env
@@ -30,6 +29,7 @@ from cranium.replay import (
 from cranium.replay.episode import first_action
 from cranium.replay.files import check_place, check_task
 from cranium.replay.film import SPEED
+from cranium.terminal import GuardedConsole
 
 __all__ = ["register"]
 
@@ -183,7 +183,7 @@ def _show(
     look: Callable[[], tuple[Episode, int]], press: Callable[[str], bool], help_line: str
 ) -> None:
     """Show what there is after every key, and in every new size, until a key ends it."""
-    console = Console(highlight=False)
+    console = GuardedConsole()
     size, key = None, NOTHING
     with keyboard() as read, Live(console=console, screen=True, auto_refresh=False) as live:
         while True:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from cranium.replay import Episode, machine_text
 from cranium.replay.text import HERE, coloured, facts
+from cranium.terminal import visible
 
 __all__ = ["view"]
 
@@ -41,7 +42,7 @@ def view(episode: Episode, number: int, help_line: str, width: int, height: int)
 
 
 def _line(text: str, style: str = "") -> Text:
-    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+    return Text(visible(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def _fitting(lines: list[str], room: int) -> list[Text]:

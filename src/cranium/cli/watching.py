@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
-
 from cranium.experiments import Record, Watcher
 from cranium.experiments.trial import Job
+from cranium.terminal import GuardedConsole, visible, visible_text
 
 __all__ = ["ProgressWatcher"]
 
@@ -23,7 +22,7 @@ class ProgressWatcher(Watcher):
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self.console = Console(stderr=True)
+        self.console = GuardedConsole(stderr=True)
         self.bars: Any = None
         self.tasks: dict[str, Any] = {}
         self.done = self.total = 0
@@ -46,9 +45,9 @@ class ProgressWatcher(Watcher):
         self.bars.start()
         counts = Counter(job.trial.method for job in jobs)
         title = f"{self.title}, {self.stage}"
-        self.tasks = {"": self.bars.add_task(title, total=self.total, note="")}
+        self.tasks = {"": self.bars.add_task(visible(title), total=self.total, note="")}
         for method, count in counts.items():
-            self.tasks[method] = self.bars.add_task(f"  {method}", total=count, note="")
+            self.tasks[method] = self.bars.add_task(visible(f"  {method}"), total=count, note="")
         self.failed: Counter[str] = Counter()
 
     def finished(self, job: Job, record: Record) -> None:
@@ -64,7 +63,7 @@ class ProgressWatcher(Watcher):
             self.said = time.monotonic()
             left = (self.said - self.begun) * (self.total - self.done) / self.done
             told = f"  {self.stage}: {self.done:,} of {self.total:,}, about {left:.0f} s left"
-            self.console.print(told, highlight=False)
+            self.console.print(visible_text(told))
 
     def end(self) -> None:
         """All are done, or it was interrupted."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ import typer
 from cranium.aamdp import CATALOGUE, find_world
 from cranium.aamdp.catalogue import WorldEntry
 from cranium.automata import library
-from cranium.cli.output import say
+from cranium.cli.output import print_json, say
 from cranium.errors import InvalidArgumentError
 from cranium.io import write_bytes
 
@@ -50,7 +49,7 @@ def show_worlds(
             }
             for entry in entries
         ]
-        typer.echo(json.dumps(data, indent=2))
+        print_json(data, indent=2)
         return
     for number, entry in enumerate(entries):
         world = entry.make(**entry.options, render_mode="ansi")

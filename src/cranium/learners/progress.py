@@ -18,8 +18,9 @@ class Watch:
 
     def __enter__(self) -> Self:
         if self.wanted:
-            from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            from cranium.terminal import GuardedConsole, visible
 
             self.bar = Progress(
                 TextColumn("{task.description}", markup=False),
@@ -28,11 +29,11 @@ class Watch:
                 TextColumn("{task.fields[speed]}"),
                 TextColumn("{task.fields[found]}"),
                 TimeRemainingColumn(),
-                console=Console(stderr=True),
+                console=GuardedConsole(stderr=True),
                 transient=True,
             )
             self.bar.start()
-            self.task = self.bar.add_task(self.what, total=self.steps, speed="", found="")
+            self.task = self.bar.add_task(visible(self.what), total=self.steps, speed="", found="")
         return self
 
     def __exit__(self, *_: object) -> None:
