@@ -134,4 +134,6 @@ def _discard(path: Path) -> None:
 @cache
 def _say_once(message: str) -> None:
     """Write a line to standard error, the same one only once."""
-    print(f"cranium: {message}", file=sys.stderr)
+    from cranium.terminal import visible
+
+    sys.stderr.write(visible(f"cranium: {message}\n"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-__all__ = ["endings", "held", "holding"]
+__all__ = ["endings", "finishing", "held", "holding"]
 
 _ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _SIGNALS = [signal.SIGINT, *_ENDINGS]
@@ -105,6 +105,23 @@ def held() -> Iterator[None]:
             _waiting.depth -= 1
             if not _waiting.depth:
                 _waiting.deliver()
+
+
+@contextmanager
+def finishing() -> Iterator[None]:
+    """Let no signal interrupt the block: it saves something, and the end comes without being asked.
+
+    A window that is closed sends more than one signal, and impatient people press Ctrl-C twice.
+
+    Example:
+        >>> import os
+        >>> with finishing():
+        ...     os.kill(os.getpid(), signal.SIGINT)
+        ...     print("is saved")
+        is saved
+    """
+    with suppress(KeyboardInterrupt), held():
+        yield
 
 
 @contextmanager

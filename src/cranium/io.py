@@ -16,6 +16,7 @@ from cranium.errors import CraniumError, FileAccessError, FileFormatError, Place
 from cranium.processes import is_running, this_machine
 
 __all__ = [
+    "check_writable",
     "clear_drafts",
     "open_regular",
     "read_bytes",
@@ -27,6 +28,8 @@ __all__ = [
 
 ABANDONED = 3600.0
 """After so many seconds nobody is writing a draft any more, wherever they were."""
+TRIED = bytes(1 << 16)
+"""What is written to see whether there is room: an empty file can be made on a full disk."""
 _NAMED = 40  # characters of the file's name, so that that of the draft is not too long
 _DRAFT = re.compile(
     r"\.(?P<name>.+)\.(?P<machine>\w{12})-(?P<process>\d+)-\w{16}\.draft", re.DOTALL
@@ -175,9 +178,7 @@ def write_bytes(
             if path.exists() and not path.is_file():
                 path.write_bytes(content)  # a pipe or a device is not replaced
                 return
-        # Named before it is made: an interruption at any moment finds what to clear away.
-        owner = f"{this_machine()}-{os.getpid()}-{secrets.token_hex(8)}"
-        draft = path.parent / f".{path.name[:_NAMED]}.{owner}.draft"
+        draft = _draft(path)
         try:
             with draft.open("xb") as stream:
                 stream.write(content)
@@ -197,6 +198,46 @@ def write_bytes(
         ) from None
     if follow_links:  # a folder of results, with thousands of files, is cleared once for each run
         clear_drafts(path.parent, path.name)
+
+
+def _draft(path: Path) -> Path:
+    """Named before it is made: an interruption at any moment finds what to clear away."""
+    owner = f"{this_machine()}-{os.getpid()}-{secrets.token_hex(8)}"
+    return path.parent / f".{path.name[:_NAMED]}.{owner}.draft"
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a place where :func:`write_bytes` would fail, before there is work to be lost.
+
+    A small file is written beside it and removed. Whether there is room for what comes later,
+    nobody can know.
+
+    Example:
+        >>> check_writable(Path("no such folder") / "agent.npz")
+        Traceback (most recent call last):
+        cranium.errors.FileAccessError: cannot write no such folder/agent.npz:
+        No such file or directory
+          fix: choose another place
+    """
+    try:
+        place = path.resolve()
+        if place.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a directory")
+        if place.exists() and not place.is_file():
+            return  # a pipe or a device: to write is the only way to know
+        draft = _draft(place)
+        try:
+            with draft.open("xb") as stream:
+                stream.write(TRIED)
+                stream.flush()
+                os.fsync(stream.fileno())
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, ValueError) as problem:
+        said = getattr(problem, "strerror", None) or problem
+        raise FileAccessError(
+            f"cannot write {shown(path)}: {said}", fix="choose another place"
+        ) from None
 
 
 def clear_drafts(folder: Path, name: str | None = None) -> int:

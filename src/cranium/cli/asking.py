@@ -16,9 +16,8 @@ from cranium.aamdp import CATALOGUE, find_world
 from cranium.assist.examples import as_examples
 from cranium.assist.plan import check_events
 from cranium.automata.documents import read_yaml
-from cranium.automata.files import check_ending
 from cranium.cli.output import ask_person, confirm, edit_text, say
-from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
+from cranium.cli.sources import DrawnInto, First, WrittenTo, check_places, write_machine
 from cranium.errors import (
     CraniumError,
     FileFormatError,
@@ -28,7 +27,7 @@ from cranium.errors import (
     shorten,
 )
 from cranium.interrupt import endings
-from cranium.io import read_text
+from cranium.io import check_writable, read_text
 from cranium.terminal import GuardedConsole, visible_text
 
 __all__ = ["register"]
@@ -111,12 +110,14 @@ def ask(
     server that speaks OpenAI's protocol will do; `cranium llm serve` starts one. For example:
     cranium ask "Collect mail and deliver it to a person." --events office -o task.yaml
     """
-    if out is not None:
-        check_ending(out)
+    check_places(out, picture)
+    kept = _kept(transcript)
+    if kept is not None and not replay:
+        check_writable(kept)
     known = _events(events, event)
     mode: Any = "replay" if replay else "live" if transcript is None else "record"
     asked = None if replay else assist.OpenAIModel(model, base_url=server, timeout=timeout)
-    talk = assist.Transcript(asked, _kept(transcript), mode)
+    talk = assist.Transcript(asked, kept, mode)
     examples = list(as_examples({"accept": accept, "reject": reject}, known))
     told = {"samples": samples, "attempts": attempts, "first": first, "ignored": ignore or []}
     told["lenient"] = lenient

@@ -29,6 +29,7 @@ from cranium.errors import (
     check_count,
 )
 from cranium.interrupt import endings
+from cranium.io import check_writable
 from cranium.terminal import visible_text
 
 __all__ = ["register"]
@@ -278,11 +279,14 @@ def results(
     from cranium.experiments.totals import totals
 
     with errors_as_json(as_json):
-        with damage_told():
-            studies = [read_study(path) for path in find_studies(folder)]
         for path, ending in ((csv, ".csv"), (parquet, ".parquet")):
             if path is not None and path.suffix != ending:
                 raise InvalidArgumentError(f"the file ends in {ending}, not {path.name!r}")
+            if path is not None:
+                check_writable(path)
+        with damage_told():
+            studies = [read_study(path) for path in find_studies(folder)]
+        for path in (csv, parquet):
             if path is not None:
                 export(studies, path)
     if as_json:
@@ -345,6 +349,8 @@ def report(
     from cranium.figures.page import write_report
 
     path = output or folder / "report.html"
+    if output is not None or folder.is_dir():
+        check_writable(path)
     with damage_told():
         studies = [read_study(each) for each in find_studies(folder)]
     write_report(studies, path, follow_links=output is not None)

@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 import cranium
-from cranium.cli.output import INTERRUPTED, errors_as_json, print_json, say, working
+from cranium.cli.output import INTERRUPTED, errors_as_json, keep, print_json, say, working
+from cranium.cli.reports import (
+    Reports,
+    evaluation_data,
+    report,
+    report_briefly,
+    report_evaluation,
+    summarise_seeds,
+    training_data,
+)
 from cranium.cli.sources import (
     AsJson,
     Options,
@@ -28,7 +38,9 @@ from cranium.cli.sources import (
     task_of,
 )
 from cranium.errors import InvalidArgumentError, PolicyError, check_count, shorten
-from cranium.learners import LEARNERS, Evaluation, Schedule, TrainingResult
+from cranium.interrupt import endings, finishing
+from cranium.io import check_writable
+from cranium.learners import LEARNERS, Schedule, TrainingResult
 from cranium.learners.choice import choose_config
 from cranium.learners.fingerprint import differences
 from cranium.learners.live_evaluation import CONFIRMED
@@ -97,19 +109,14 @@ def train(
 
     The greedy policy is evaluated without exploration: in a finite world exactly, in every instance
     of the task, and compared with the optimum; in others in ten episodes.
-    Ctrl-C ends it and keeps what was learned.
+    Ctrl-C, SIGTERM and a window that is closed end it and keep what was learned.
     For example: cranium train Letter anbcdn --learner planner --learner cql --curve curves.png,
     or: cranium train Office --language "mail person never decoration" --save agent.npz
     With networks (extra deep): cranium train Letter anbcdn --learner cdqn --seeds 10
     """
-    with errors_as_json(as_json):
+    with endings(), errors_as_json(as_json):
         chosen = learners or ["cql"]
-        if save is not None:
-            _check_save(save, chosen, seeds)
-        if curve is not None:
-            from cranium.figures.curves import check_picture
-
-            check_picture(curve)
+        _check_places(save, curve, chosen, seeds)
         given = parse_options(options)
         automaton = task_of(world, task, language)
         env = make_env(world, automaton, given)
@@ -118,50 +125,72 @@ def train(
         for learner in chosen:  # before the first is trained, not after
             choose_config(learner, None, more)
         told = (steps, until_solved, every, more)
-        results = _train_all(env, list(each), told, several=seeds > 1, quiet=as_json)
+        recipe = {"world": world, "options": given}
+        reports = Reports(quiet=as_json)
+
+        def trained(result: TrainingResult, seconds: float) -> None:
+            if save is not None:
+                _save(result, recipe, save)
+            reports.tell(lambda: (report_briefly if seeds > 1 else report)(env, result, seconds))
+
+        results = _train_all(env, list(each), told, trained, quiet=as_json)
         last = results[-1][0]
-        if save is not None:
-            recipe = {"world": world, "options": given}
-            about = {**last.policy.about, "recipe": recipe}
-            replace(last.policy, about=about).save(save)
-            _wrote(save, as_json)
         if curve is not None:
             from cranium.figures import draw_curves
 
-            draw_curves([result for result, _ in results], curve, title=automaton.name or "")
-            _wrote(curve, as_json)
+            found, title = [result for result, _ in results], automaton.name or ""
+            keep(lambda path: draw_curves(found, path, title=title), curve)
+        if seeds > 1:
+            reports.tell(lambda: summarise_seeds([result for result, _ in results]))
+        written = [f"wrote {path}" for path in (save, curve) if path is not None]
+        if written:
+            reports.tell(lambda: say("\n".join(written)))
+        reports.check()
     if as_json:
-        print_json([_as_data(result, seconds) for result, seconds in results], indent=2)
+        print_json([training_data(result, seconds) for result, seconds in results], indent=2)
     if last.interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
-def _check_save(save: Path, learners: list[str], seeds: int) -> None:
-    from cranium.learners.files import check_path
+def _check_places(save: Path | None, curve: Path | None, learners: list[str], seeds: int) -> None:
+    """Refuse what could not be written in the end, before anything is learned."""
+    if save is not None:
+        from cranium.learners.files import check_path
 
-    check_path(save)
-    if len(learners) > 1 or seeds > 1:
-        raise InvalidArgumentError("one agent is saved", fix="name one --learner and one --seed")
+        check_path(save)
+        if len(learners) > 1 or seeds > 1:
+            raise InvalidArgumentError(
+                "one agent is saved", fix="name one --learner and one --seed"
+            )
+        check_writable(save)
+    if curve is not None:
+        from cranium.figures.curves import check_picture
+
+        check_writable(check_picture(curve))
+
+
+def _save(result: TrainingResult, recipe: dict[str, Any], path: Path) -> None:
+    """Save the agent, before anything is printed: there may be nobody left to read it."""
+    with finishing():
+        policy = result.policy
+        keep(replace(policy, about={**policy.about, "recipe": recipe}).save, path)
 
 
 def _train_all(
     env: cranium.AutomatonAugmentedMDP,
     each: list[tuple[str, int]],
     told: Any,
+    trained: Callable[[TrainingResult, float], None],
     *,
-    several: bool,
     quiet: bool,
 ) -> list[tuple[TrainingResult, float]]:
     """Train learners with seeds, and report each as it ends; Ctrl-C ends it after the current."""
     results: list[tuple[TrainingResult, float]] = []
     for learner, seed in each:
         results.append(_train(env, learner, seed, *told, quiet=quiet))
-        if not quiet:
-            (_line if several else _report)(env, *results[-1])
+        trained(*results[-1])
         if results[-1][0].interrupted:
             break
-    if several and not quiet:
-        _summary([result for result, _ in results])
     return results
 
 
@@ -209,83 +238,9 @@ def _setting(text: str) -> Any:
     return text
 
 
-def _report(env: cranium.AutomatonAugmentedMDP, result: TrainingResult, seconds: float) -> None:
-    say(f"task      {env.automaton.name}")
-    say(f"learner   {result.learner}, seed {result.seed}, {result.path} loop")
-    ends = f"{result.episodes:,} episodes, {result.successes:,} with success"
-    if result.overflows:
-        ends += f", {result.overflows:,} because a counter passed its limit"
-    stopped = "interrupted after " if result.interrupted else ""
-    say(f"samples   {stopped}{result.samples:,} in {seconds:.1f} s: {ends}")
-    solved = result.samples_to_solve
-    say(f"solved    {'not yet' if solved is None else f'after {solved:,} samples'}")
-    _report_evaluation(result.evaluation)
-
-
-def _line(_: cranium.AutomatonAugmentedMDP, result: TrainingResult, seconds: float) -> None:
-    """One of several seeds."""
-    solved = result.samples_to_solve
-    told = "not solved" if solved is None else f"solved after {solved:,} samples"
-    stopped = ", interrupted" if result.interrupted else ""
-    success = float(result.evaluation.success.mean())
-    say(
-        f"{result.learner} seed {result.seed}: {told}, success {success:.2f} at the end, "
-        f"{result.samples:,} samples in {seconds:.1f} s{stopped}"
-    )
-
-
-def _summary(results: list[TrainingResult]) -> None:
-    """What several seeds came to, for each learner."""
-    from cranium.experiments.statistics import summarise
-
-    for learner in dict.fromkeys(result.learner for result in results):
-        found = [r.samples_to_solve for r in results if r.learner == learner and not r.interrupted]
-        if not found:
-            continue
-        told = summarise(found)
-        median = "none" if told.median is None else f"{told.median:,.0f} samples"
-        say(f"{learner}: {told.solved} of {told.run} seeds solved, median {median}")
-
-
-def _report_evaluation(evaluation: Evaluation) -> None:
-    for number, line in enumerate(str(evaluation).splitlines()):
-        say(("greedy    " if number == 0 else " " * 10) + line)
-
-
 def _wrote(path: Path, as_json: bool) -> None:
     if not as_json:
         say(f"wrote {path}")
-
-
-def _as_data(result: TrainingResult, seconds: float) -> dict[str, Any]:
-    return {
-        "learner": result.learner,
-        "seed": result.seed,
-        "path": result.path,
-        "samples": result.samples,
-        "samples_to_solve": result.samples_to_solve,
-        "seconds": round(seconds, 3),
-        "episodes": result.episodes,
-        "overflows": result.overflows,
-        "interrupted": result.interrupted,
-        "evaluation": _evaluation_data(result.evaluation),
-        "notes": list(result.evaluation.notes),
-    }
-
-
-def _evaluation_data(evaluation: Evaluation) -> list[dict[str, Any]]:
-    gap = evaluation.gap
-    return [
-        {
-            "instance": name,
-            "success": float(evaluation.success[i]),
-            "return": float(evaluation.returns[i]),
-            "steps": float(evaluation.lengths[i]),
-            "gap": None if gap is None else float(gap[i]),
-            "episodes": None if evaluation.episodes is None else int(evaluation.episodes[i]),
-        }
-        for i, name in enumerate(evaluation.instances)
-    ]
 
 
 def evaluate(
@@ -335,17 +290,18 @@ def evaluate(
                 )
             evaluation = cranium.evaluate(env, policy, episodes=CONFIRMED)
         if as_json:
-            print_json(_evaluation_data(evaluation), indent=2)
+            print_json(evaluation_data(evaluation), indent=2)
         else:
             say(f"task      {policy.automaton.name}")
             told = [policy.about.get(key, "?") for key in ("learner", "seed", "samples")]
             say(f"agent     {told[0]}, seed {told[1]}, {told[2]} samples")
             if other:
                 say(f"world     another than in training: {'; '.join(other.values())}")
-            _report_evaluation(evaluation)
+            report_evaluation(evaluation)
         if record is not None:
             where = {"world": recipe["world"], "settings": settings}
-            save_episode(cranium.replay.record(env, policy, seed=seed, **where), record)
+            episode = cranium.replay.record(env, policy, seed=seed, **where)
+            keep(lambda path: save_episode(episode, path), record)
             _wrote(record, as_json)
     if not evaluation.solved:
         raise typer.Exit(NOT_SOLVED)

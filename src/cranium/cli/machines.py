@@ -12,7 +12,6 @@ from rich.table import Table
 import cranium
 from cranium.automata import library
 from cranium.automata.draw.edges import edge_line
-from cranium.automata.files import check_ending
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import (
     errors_as_json,
@@ -22,7 +21,7 @@ from cranium.cli.output import (
     table_console,
     working,
 )
-from cranium.cli.sources import AsJson, Machine, Task, load_machine, machine_of
+from cranium.cli.sources import AsJson, Machine, Task, check_places, load_machine, machine_of
 from cranium.errors import RunError
 from cranium.terminal import visible_text
 
@@ -253,6 +252,7 @@ def draw(
 
     For example: cranium draw library:office -o office.svg
     """
+    check_places(picture=out)
     machine = machine_of(file, language)
     with working("drawing"):
         cranium.draw(machine, out, engine=engine)
@@ -273,7 +273,7 @@ def unroll(
     Beyond the limit the reward machine ends in the state 'overflow', without success. For example:
     cranium unroll library:office --limit 10 -o ten.yaml
     """
-    check_ending(out)
+    check_places(out)
     machine = machine_of(file, language)
     with working("unrolling"):
         unrolled = cranium.unroll(machine, counter_limit=limit)
@@ -290,7 +290,7 @@ def convert(out: Out, file: Machine = None, language: Task = None) -> None:
 
     Reads .yaml, .json and the .txt reward machines of Toro Icarte et al. Pictures: `cranium draw`.
     """
-    check_ending(out)
+    check_places(out)
     cranium.save(machine_of(file, language), out)
     say(f"wrote {out}")
 

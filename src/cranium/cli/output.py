@@ -9,7 +9,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cranium.errors import CraniumError, FileAccessError, Place
+from cranium.interrupt import finishing
 from cranium.start import INTERRUPTED
 from cranium.terminal import GuardedConsole, as_json, visible, visible_text
 
@@ -30,6 +31,7 @@ __all__ = [
     "confirm",
     "edit_text",
     "errors_as_json",
+    "keep",
     "place_as_data",
     "print_json",
     "say",
@@ -114,6 +116,18 @@ def working(what: str) -> Iterator[None]:
     """Show that something is going on, where somebody is watching."""
     with GuardedConsole(stderr=True).status(visible_text(what)):
         yield
+
+
+def keep(write: Callable[[Path], None], path: Path) -> None:
+    """Write what took long to make; if the place has become bad, into another one, and say so."""
+    with finishing():
+        try:
+            write(path)
+        except FileAccessError as problem:
+            kept = Path(tempfile.mkdtemp(prefix="cranium-")) / path.name
+            write(kept)
+            problem.fix = f"it was kept as {kept}"
+            raise
 
 
 def edit_text(text: str, ending: str) -> str:

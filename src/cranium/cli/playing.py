@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -13,10 +12,11 @@ from rich.live import Live
 
 from cranium.aamdp.catalogue import find_world, make_env
 from cranium.cli.keys import NOTHING, check_terminal, farewell, is_terminal, keyboard, undisturbed
-from cranium.cli.output import say, working
+from cranium.cli.output import keep, say, working
 from cranium.cli.screen import view
 from cranium.cli.sources import Options, Task, World, WorldTask, parse_options, task_of
-from cranium.errors import FileAccessError, InvalidArgumentError
+from cranium.errors import InvalidArgumentError
+from cranium.io import check_writable
 from cranium.replay import (
     Episode,
     Recorder,
@@ -83,13 +83,7 @@ def _keep(episode: Episode, record: Path | None) -> None:
         say(f"{episode.outcome} after {steps} step{'' if steps == 1 else 's'}")
     if record is None or not steps:
         return
-    try:
-        save_episode(episode, record)
-    except FileAccessError as problem:
-        kept = Path(tempfile.mkdtemp(prefix="cranium-")) / record.name
-        save_episode(episode, kept)
-        problem.fix = f"it was kept as {kept}"
-        raise
+    keep(lambda path: save_episode(episode, path), record)
     with suppress(OSError):
         say(f"wrote {record}")
 
@@ -173,6 +167,7 @@ def _write(file: Path, out: Path, speed: float) -> None:
         raise InvalidArgumentError(
             f"an episode is written as {', '.join((*FILMS, *PAGES[:1]))}, not {out.name!r}"
         )
+    check_writable(out)
     with working("playing it again, and drawing it"):
         episode = load_episode(file, pictures=True)
         (write_page if ending in PAGES else write_film)(episode, out, speed=speed)

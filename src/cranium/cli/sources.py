@@ -13,9 +13,12 @@ import typer
 import cranium
 from cranium.aamdp.catalogue import find_world, make_env
 from cranium.automata import library
+from cranium.automata.draw import check_drawing
+from cranium.automata.files import check_ending
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import say
 from cranium.errors import InvalidArgumentError, RewardError, UnknownNameError, shorten
+from cranium.io import check_writable
 
 __all__ = ["Machine", "Options", "Task", "World", "load_machine", "machine_of", "make_env"]
 
@@ -58,6 +61,16 @@ DrawnInto = Annotated[
 First = Annotated[
     bool, typer.Option("--first", help="Reward the first completion, if there are several.")
 ]
+
+
+def check_places(out: Path | None = None, picture: Path | None = None) -> None:
+    """Refuse places where no machine, or no drawing, can be written: before the work, not after."""
+    if out is not None:
+        check_ending(out)
+        check_writable(out)
+    if picture is not None:
+        check_drawing(picture)
+        check_writable(picture)
 
 
 def write_machine(

@@ -9,9 +9,8 @@ import typer
 
 import cranium
 from cranium import languages
-from cranium.automata.files import check_ending
 from cranium.cli.output import say, working
-from cranium.cli.sources import DrawnInto, First, WrittenTo, write_machine
+from cranium.cli.sources import DrawnInto, First, WrittenTo, check_places, write_machine
 from cranium.errors import LanguageError
 
 __all__ = ["register"]
@@ -31,8 +30,7 @@ def compile_(
     Prints what it asks for in English, the shortest words that it accepts, and some near misses
     that it rejects. For example: cranium compile "mail^N office^N never decoration" -o task.yaml
     """
-    if out is not None:
-        check_ending(out)
+    check_places(out, picture)
     language = languages.parse_language(text)
     with working("compiling"):
         machine = languages.compile_language(language, first=first)

@@ -14,7 +14,7 @@ from cranium.aamdp.catalogue import WorldEntry
 from cranium.automata import library
 from cranium.cli.output import print_json, say
 from cranium.errors import InvalidArgumentError
-from cranium.io import write_bytes
+from cranium.io import check_writable, write_bytes
 
 __all__ = ["register"]
 
@@ -75,6 +75,7 @@ def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
         )
     if picture.suffix.lower() != ".png":
         raise InvalidArgumentError(f"a picture of a world ends in .png, not {picture.name!r}")
+    check_writable(picture)
     world = entries[0].make(**entries[0].options, render_mode="rgb_array")
     world.reset(seed=0)
     stream = io.BytesIO()

@@ -17,6 +17,7 @@ from cranium.errors import (
     RewardError,
     RunError,
 )
+from cranium.interrupt import finishing
 from cranium.learners.config import (
     LearnerConfig,
     rate_at,
@@ -227,6 +228,16 @@ class Loop:
         found: Evaluation = self.run.evaluate(optimum=True, confirm=True)
         return found
 
+    def _evaluated(self) -> Evaluation:
+        """The evaluation at the end; whoever interrupts it, too, gets the one that is quickest."""
+        try:
+            return self._final()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        with finishing():
+            found: Evaluation = self.run.evaluate(optimum=False, confirm=False)
+        return found
+
     def result(self) -> TrainingResult:
         """What came of it."""
         learner, config, seed, world, encoding = self.about
@@ -252,7 +263,7 @@ class Loop:
             run.path,
             self.done,
             self.solved_at,
-            self._final(),
+            self._evaluated(),
             np.array(self.curve).reshape(-1, 4),
             int(run.ends[0]),
             int(run.ends[1]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Self
 
 __all__ = ["Watch"]
@@ -38,7 +39,10 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:
-            self.bar.stop()
+            with suppress(
+                OSError
+            ):  # the window may be closed, which loses nothing that was learned
+                self.bar.stop()
 
     def show(
         self, done: int, exploration: float, ends: Any, curve: list[tuple[float, ...]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,8 +16,8 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.files import dumps, loads
 from cranium.automata.transition import Configuration
 from cranium.compiled.tables import OVERFLOW, limited
-from cranium.errors import CraniumError, EpisodeError, FileAccessError, shorten
-from cranium.io import read_text, write_text
+from cranium.errors import CraniumError, EpisodeError, shorten
+from cranium.io import check_writable, read_text, write_text
 from cranium.replay.episode import Episode, Moment, Recorder
 
 __all__ = ["load_episode", "save_episode"]
@@ -115,16 +114,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
 def check_place(path: str | os.PathLike[str]) -> Path:
     """A place where an episode can be written, before there is one to be lost."""
     found = check_path(path)
-    try:
-        if found.is_dir():
-            raise IsADirectoryError(None, "it is a directory")
-        with tempfile.TemporaryFile(dir=found.parent):
-            pass
-    except OSError as problem:
-        raise FileAccessError(
-            f"cannot write {found}: {problem.strerror or problem}",
-            fix="name a file in a folder that is there",
-        ) from None
+    check_writable(found)
     return found
 
 

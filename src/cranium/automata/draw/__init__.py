@@ -54,17 +54,23 @@ def draw(
           fix: use one of .dot, .gv, .mmd, .tex, .svg, .png, .pdf
     """
     path = Path(path)
-    ending = path.suffix.lower()
+    ending = check_drawing(path)
     if ending in _TEXTS:
         _check_engine(engine)
         write_text(path, _TEXTS[ending](machine))
-    elif ending in _PICTURES:
-        write_bytes(path, _picture(machine, _PICTURES[ending], engine))
     else:
+        write_bytes(path, _picture(machine, _PICTURES[ending], engine))
+
+
+def check_drawing(path: Path) -> str:
+    """The ending of a file into which a machine can be drawn."""
+    ending = path.suffix.lower()
+    if ending not in (*_TEXTS, *_PICTURES):
         raise DrawingError(
             f"no drawing ends in {shorten(path.suffix)}",
             fix=f"use one of {', '.join([*_TEXTS, *_PICTURES])}",
         )
+    return ending
 
 
 def to_svg(
