@@ -134,6 +134,6 @@ def _discard(path: Path) -> None:
 @cache
 def _say_once(message: str) -> None:
     """Write a line to standard error, the same one only once."""
-    from cranium.terminal import visible
+    from cranium.terminal import notify
 
-    sys.stderr.write(visible(f"cranium: {message}\n"))
+    notify(f"cranium: {message}")

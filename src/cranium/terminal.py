@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,7 +17,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-__all__ = ["GuardedConsole", "as_json", "visible", "visible_text"]
+__all__ = ["GuardedConsole", "as_json", "notify", "visible", "visible_text"]
 
 HIDDEN = re.compile(
     "["
@@ -49,6 +50,11 @@ def as_json(data: Any, indent: int | None = None) -> str:
     """
     text = json.dumps(data, ensure_ascii=False, indent=indent)
     return HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
+
+
+def notify(text: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(visible(text) + "\n")
 
 
 def visible_text(text: str, style: str = "") -> Text:
