@@ -115,6 +115,25 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} → {target}"
 
 
+def test_what_shows_a_promise_exists():
+    """Every row names a test or a command, and every one that is named is there."""
+    page, makefile = (ROOT / "docs" / "promises.md").read_text(), (ROOT / "Makefile").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| ") and "shown by" not in line]
+    assert len(rows) > 20
+    for row in rows:
+        assert re.search(r"`(?:tests/[\w/]+\.py|make [\w-]+)", row.rpartition(" | ")[2]), row
+    for path, _, name in re.findall(r"`(tests/[\w/]+\.py)(::(\w+))?`", page):
+        text = (ROOT / path).read_text()
+        assert not name or re.search(rf"^def {name}\(", text, re.MULTILINE), f"{path}: {name}"
+        marked = re.search(
+            rf"@(?:needs_model|pytest\.mark\.local_model)\n(?:@.*\n)*def {name}\(", text
+        )
+        if marked and name:
+            assert re.search(rf"{name}`[^|]*make test-model", page), f"{name} is not in make test"
+    for target in re.findall(r"`make ([\w-]+)`", page):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
 def test_make_demo(tmp_path):
     """What the README says first, with the commands of the Makefile itself."""
     rule = re.search(r"^demo:[^\n]*\n((?:\t[^\n]*\n)+)", (ROOT / "Makefile").read_text(), re.M)

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -124,6 +125,14 @@ def test_only_who_has_the_key_is_answered(server, monkeypatch, tmp_path):
             assist.OpenAIModel("x", base_url=server.base_url, api_key=key).ask(HELLO)
     told = {"base_url": server.base_url, "api_key": server.api_key}
     assert assist.OpenAIModel("x", **told).ask(HELLO).truncated
+
+
+@needs_model
+@pytest.mark.skipif(sys.platform != "linux", reason="others have one address of their own")
+def test_it_listens_at_one_address_of_this_machine_only(server):
+    socket.create_connection(("127.0.0.1", server.port)).close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.2", server.port))
 
 
 @needs_model

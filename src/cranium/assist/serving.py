@@ -38,6 +38,7 @@ def _keep_others_out(settings: Any, key: str) -> None:
     """Ask for the key, and tell browsers that no page of another origin may read an answer."""
     if not hasattr(settings, "cors_origins"):
         sys.exit("this xllamacpp answers the pages of every origin: install a newer one")
+    settings.hostnames = ["127.0.0.1"]
     settings.api_keys = [key]
     settings.cors_origins = settings.cors_methods = settings.cors_headers = ""
     settings.cors_credentials = False
