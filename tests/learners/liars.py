@@ -150,11 +150,14 @@ class Idles(gym.Wrapper):
 LIARS = {
     "skips": (Skips, "takes several of its steps at once"),
     "skips to the end": (SkipsToTheEnd, "takes several of its steps at once"),
-    "hides the end": (lambda env: Hides(env, 2), "hides the end of an episode|was only cut off"),
+    "hides the end": (
+        lambda env: Hides(env, 2),
+        "hides the end of an episode|was terminated as truncated",
+    ),
     "hides the cut": (lambda env: Hides(env, 3), "hides the end of an episode"),
     "resets at the end": (lambda env: Resets(env, 2), "begins the next episode by itself"),
     "resets at the cut": (lambda env: Resets(env, 3), "begins the next episode by itself"),
-    "softens": (Softens, "was only cut off"),
+    "softens": (Softens, "reports an episode that was terminated as truncated"),
     "ends": (Ends, "ends episodes"),
     "pays": (Pays, "changes the reward"),
     "doubles": (Doubles, "changes the reward"),
@@ -164,8 +167,8 @@ LIARS = {
 
 DUMB = {
     "warms up": (Warms, "takes steps of its own in reset"),
-    "mutes": (Mutes, "changes what the product tells"),
-    "keeps": (Keeps, "does not tell its 'label'"),
+    "mutes": (Mutes, "changes the labels in info"),
+    "keeps": (Keeps, "info has no 'label'"),
 }
 """What is found out where a learner is told labels by a product in the same process."""
 

@@ -142,5 +142,5 @@ def test_only_cutting_off_is_up_to_the_environment(bits):
     if fine:
         check_end(**told)
     else:
-        with pytest.raises(WorldError, match="something around the product"):
+        with pytest.raises(WorldError, match="a wrapper around the product"):
             check_end(**told)

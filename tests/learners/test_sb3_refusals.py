@@ -117,8 +117,8 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
         "TransformReward around the product": gym.wrappers.TransformReward(inner, abs),
         "changes the reward: 3 was paid, 0 by the machine": Paying(inner, 3),
         r"changes the reward: -2\.\d+e-06 was paid, 0 by the machine": Paying(inner, -2.5e-6),
-        "tell its 'machine_state'": Discreet(inner, "machine_state"),
-        "tell its 'counters'": Discreet(inner, "counters"),
+        "info has no 'machine_state'": Discreet(inner, "machine_state"),
+        "info has no 'counters'": Discreet(inner, "counters"),
         "do not show the machine as the product told it": Rescaled(inner),
         r"the shape \(99,\)": Longer(inner),
     }
@@ -161,7 +161,7 @@ def test_what_tables_and_networks_refuse_is_refused_here_too(kind):
     cells = cranium.labelling_from_cells({1: "A", 2: "B"})
     task = cranium.compile_language("A B")
     env = cranium.product(Walk(), task, cells, horizon=4, encoding=BoxEncoding())
-    told = "something around the product|do not show the machine as the product told it"
+    told = "a wrapper around the product|do not show the machine as the product told it"
     with pytest.raises(WorldError, match=told):
         algorithm(*counterfactual(LIARS[kind][0](env))).learn(300)
 
@@ -176,7 +176,7 @@ def test_what_changes_nothing_may_stay_here_too(kind):
 
 def test_an_end_is_not_to_be_called_cut_off(machine):
     env = cranium.product(Clock(ends=0.3), machine, encoding=BoxEncoding())
-    with pytest.raises(WorldError, match="ended that it was only cut off"):
+    with pytest.raises(WorldError, match="that was terminated as truncated"):
         algorithm(*counterfactual(Softening(env))).learn(60)
 
 

@@ -165,7 +165,11 @@ def test_parts_of_an_observation_are_read_one_by_one():
 @pytest.mark.parametrize(
     ("space", "given", "told"),
     [
-        (spaces.Discrete(5), [3], r"has the shape \(1,\), where one number is observed"),
+        (
+            spaces.Discrete(5),
+            [3],
+            r"has the shape \(1,\), but an observation in Discrete\(5\) is one number",
+        ),
         (spaces.Discrete(5), 2.5, "numbers that int64 can hold"),
         (spaces.Discrete(5), "three", "not made of numbers"),
         (spaces.MultiDiscrete([5, 5]), [1, 2, 3], r"has the shape \(3,\), not \(2,\)"),

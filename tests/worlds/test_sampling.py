@@ -68,7 +68,7 @@ def test_a_chance_that_is_missed_is_said_to_be_possible(kind):
     told = optimum.sampled
     assert (told.pairs, told.random, told.random_tries) == (12, 2, 50)
     assert told.missed == pytest.approx(0.06)
-    assert "an outcome with a chance below 0.06 may have been missed" in str(told)
+    assert "an outcome with a probability below 0.06 may have been missed" in str(told)
     result = cranium.train(env, "planner", steps=1000, seed=0)
     assert result.path == "compiled"
     assert not result.evaluation.exact

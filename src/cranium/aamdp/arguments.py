@@ -1,4 +1,4 @@
-"""Whether a wrapper can be made again, around another environment, from its arguments."""
+"""Decide whether a wrapper can be made again around another environment, from its arguments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ import gymnasium as gym
 __all__ = ["can_be_made_again"]
 
 MOST = 10_000
-"""How many objects a function is searched for, at most."""
+"""The greatest number of objects that are searched for the environment."""
 
 
 def can_be_made_again(env: gym.Env[Any, Any], arguments: Mapping[str, Any]) -> bool:
-    """Whether these arguments mean the same to another environment of the same kind.
+    """Whether a wrapper can be made again with these arguments around another environment.
 
-    They do not if one of them holds this environment: a labelling that asks it for its state would
-    label the steps of another one by it.
+    It cannot if an argument refers to this environment: a labelling that reads the state of this
+    environment would be wrong for the steps of another one. It cannot, either, if an argument
+    cannot be copied.
 
     Example:
         >>> env = gym.make("FrozenLake-v1")
@@ -63,7 +64,7 @@ def _layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
 
 
 def _parts(thing: Any) -> Iterator[Any]:
-    """What a function, a method or a callable object uses; nothing of anything else."""
+    """The objects that a function, a method or a callable object refers to; none for others."""
     if isinstance(thing, FunctionType):
         for cell in thing.__closure__ or ():
             try:

@@ -73,7 +73,7 @@ class Numbers:
 
 
 def _product(sizes: tuple[int, ...]) -> int:
-    """How many there are; where they are too many to be numbered, the exact number is left out."""
+    """The product of the sizes, or ``MAX_NUMBER`` if that is less."""
     total = 1
     for size in sizes:
         total *= size

@@ -1,4 +1,4 @@
-"""End components of a finite product: where an episode can be kept going for ever.
+"""End components of a finite product: sets of states in which an episode can stay for ever.
 
 Rows are pairs of a state and an action: row ``s * A + a`` is action a in state s.
 """
@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Graph:
-    """What can follow what: P states, A actions, K outcomes that have a chance.
+    """The transition graph: P states, A actions, K outcomes with a positive probability.
 
     Attributes:
         row: The row that each outcome belongs to. [K]
@@ -52,17 +52,17 @@ class Graph:
         return self.row // self.shape[1]
 
     def _some(self, marked: Any) -> Bools:
-        """Which rows have an outcome that is marked: [P·A]."""
+        """The rows with at least one marked outcome: [P·A]."""
         found = np.zeros(self.rows, np.bool_)
         found[self.row[marked]] = True
         return found
 
     def states_of(self, rows: Bools) -> Bools:
-        """Which states have one of these rows: [P]."""
+        """The states with at least one of these rows: [P]."""
         return np.asarray(rows.reshape(self.shape).any(axis=1))
 
     def staying(self, inside: Bools, *, may_end: bool = False) -> Bools:
-        """The rows, all of whose outcomes lead to states inside; or end, if they may: [P·A]."""
+        """The rows whose outcomes all lead to states inside, or end if ``may_end``: [P·A]."""
         good = np.append(inside, may_end)[self.after]  # -1 is the last: the end
         rows = ~self._some(~good)
         return rows if may_end else rows & self._some(good)
@@ -70,7 +70,8 @@ class Graph:
     def end_components(self, allowed: Bools) -> tuple[Ints, Bools]:
         """The maximal end components of the rows that are allowed.
 
-        In one, each state can be reached from each other with certainty, without ever leaving it.
+        Within an end component every state can be reached from every other with probability 1,
+        without leaving the component.
 
         Returns:
             The number of each state's component, -1 for none [P], and the rows inside [P·A].
@@ -92,11 +93,14 @@ class Graph:
         return component, rows
 
     def reach(self, allowed: Bools, goal: Bools) -> tuple[Bools, Bools, Ints]:
-        """From where the goal or the end can be reached with certainty, by rows that are allowed.
+        """The states from which the goal or the end is reached with probability 1.
+
+        Only rows that are allowed are used.
 
         Returns:
-            The states from where it can [P], the rows that keep it so [P·A], and a row for each
-            state that leads nearer, with some chance [P]; -1 in the goal, and where there is none.
+            These states [P], the rows that never leave them [P·A], and for each state a row that
+            leads nearer to the goal with a positive probability [P]; -1 in the goal, and if there
+            is none.
         """
         inside = np.ones(self.shape[0], np.bool_)
         while True:
@@ -108,7 +112,7 @@ class Graph:
             inside = found
 
     def _lead(self, rows: Bools, goal: Bools) -> tuple[Bools, Ints]:
-        """Where a way leads to the goal or the end, and by which row, breadth first."""
+        """The states with a path to the goal or the end, and the first row of it; breadth first."""
         count, actions = self.shape
         edges = np.flatnonzero(rows[self.row])
         before, after = self.before[edges], self.after[edges]

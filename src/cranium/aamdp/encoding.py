@@ -56,7 +56,7 @@ class Encoding(ABC):
         """
         if counter_limit is not None and counter_limit > MAX_NUMBER:
             raise SpaceError(
-                "counters above 2^62 cannot be shown",
+                "a counter limit above 2^62 cannot be encoded",
                 fix="lower the counter limit or the horizon",
             )
         self.can_overflow = can_overflow
@@ -178,8 +178,8 @@ class BoxEncoding(Encoding):
         counters: ``"raw"`` is their values; ``"log"`` is log(1 + c); ``"bits"`` is for each counter
             whether it is zero, whether it is not, and its value one-hot up to ``clip``, where
             greater values are shown as ``clip`` (only then is something lost).
-        clip: The greatest value that ``"bits"`` tells apart. A machine asks only whether a counter
-            is zero; with few values networks go on to numbers that they never met.
+        clip: The greatest value that ``"bits"`` tells apart. A machine tests only whether a counter
+            is zero; with a small ``clip`` networks generalise to values that they never met.
         cells: How whole numbers of the ground observation are shown, such as the cells of a grid:
             ``"one-hot"`` is each by itself; ``"joint"`` all together, with a feature for every
             observation; ``"scaled"`` a number from 0 to 1 for each. Fractions are shown as they
@@ -218,8 +218,8 @@ class BoxEncoding(Encoding):
         if self.counters == "bits":
             if k * (self.clip + 3) > MAX_FEATURES:
                 raise SpaceError(
-                    f"counters up to {self.clip:,} have {k * (self.clip + 3):,} features one-hot: "
-                    f"{MAX_FEATURES:,} are allowed",
+                    f"one-hot counters up to {self.clip:,} need {k * (self.clip + 3):,} features: "
+                    f"at most {MAX_FEATURES:,} are allowed",
                     fix="lower clip",
                 )
             low, high = np.zeros(k * (self.clip + 3)), np.ones(k * (self.clip + 3))

@@ -1,4 +1,4 @@
-"""Compiled functions for planning, and the evaluation of a policy that is made of one of them."""
+"""Compiled functions for planning, and the exact evaluation of a policy."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
 ]
 
 MOST_SWEEPS = 20_000
-"""How often what is expected to come soonest is worked out again, at most."""
+"""The greatest number of sweeps in :func:`soonest`."""
 ANY = -1
 """In place of an action: any, all equally likely."""
 ENDLESS = 1 << 60
-"""In place of a horizon: none."""
+"""The horizon that means none."""
 STEPS = 10_000
-"""So many steps are followed one by one, whatever that costs."""
+"""How many steps are always followed one by one."""
 DENSE = 256
-"""If a policy stays within so many pairs after that, matrix powers follow it to any horizon."""
+"""If a policy visits at most so many pairs after that, the rest is computed by matrix powers."""
 MOST_VISITS = 100_000_000
-"""How many visits to pairs are followed otherwise, unless all are wanted: less than a second."""
+"""Otherwise, the greatest number of visits to pairs: less than a second of work."""
 NEGLIGIBLE = 1e-9
-"""What may be neglected of a length or a return because hardly any episode is left."""
+"""The greatest error of a length or a return at which following the policy may stop."""
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def value_iteration(
 def _expected(
     first: Ints, next_pair: Ints, probability: Floats, reward: Floats, value: Floats, row: int
 ) -> float:
-    """What an action is worth without a discount, with these values of the pairs."""
+    """The undiscounted value of an action, given the values of the pairs."""
     total = 0.0
     for k in range(first[row], first[row + 1]):
         if probability[k] > 0:  # a value may be infinite
@@ -100,7 +100,7 @@ def collapsed_iteration(
     small: float,
     max_sweeps: int,
 ) -> int:
-    """Value iteration without a discount, with components that one can stay in for ever.
+    """Value iteration without a discount, with components in which an episode can stay for ever.
 
     Returns how many sweeps it took, or -1 if there were too many.
     """
@@ -157,9 +157,9 @@ def soonest(
     goal: NDArray[np.bool_],  # [P]; where it is as good as over
     policy: Ints,  # [P]; one with which it ends for certain
 ) -> Ints:
-    """Of the actions that are usable, those with which the episode is expected to end soonest.
+    """Of the usable actions, those with which the episode is expected to end soonest.
 
-    Where that is too far away to be worked out, the policy that was given.
+    Returns the given policy if that takes too many sweeps.
     """
     pairs = goal.shape[0]
     actions = usable.shape[0] // pairs
@@ -279,12 +279,12 @@ def follow(
 ) -> Followed:
     """The expected return, success, length and discounted return of a policy, up to the horizon.
 
-    It ends earlier where what comes is discounted to less than ``least``. Beyond the first 10,000
-    steps a policy that stays within few pairs is followed by powers of its transition matrix, so
-    that any horizon is exact; another one for as many steps as can be afforded (or to the end,
-    ``at_any_cost``), and ``is_complete`` says whether these were all.
+    It stops earlier if the discount of the next reward is below ``least``. The first 10,000 steps
+    are followed one by one. If the policy then visits few pairs, powers of its transition matrix
+    give the rest exactly, for any horizon. Otherwise a limited number of further steps is followed
+    (all of them if ``at_any_cost``), and ``is_complete`` says whether these were all.
     """
-    # Arrays are made here, because that would take long to compile.
+    # Arrays are made here and not in compiled code, because that would take long to compile.
     chance, queue = np.zeros((2, len(initial))), np.zeros((2, len(initial)), np.int64)
     chance[0], begin = initial, np.flatnonzero(initial)
     queue[0, : len(begin)] = begin
@@ -318,7 +318,7 @@ def follow(
 
 
 def _reach(model: tuple[Ints, Ints, Floats, Floats, NDArray[np.bool_], Ints], begin: Ints) -> Ints:
-    """The pairs that a policy may visit from these on; if there are more than DENSE, some."""
+    """The pairs that a policy may visit from these on; some of them if they are many."""
     first, next_pair, _, _, _, policy = model
     actions = (len(first) - 1) // len(policy)
     waiting = [int(pair) for pair in begin]

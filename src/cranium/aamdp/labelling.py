@@ -119,14 +119,14 @@ class _Cells:
 
 
 def rising_edges(labelling: Function) -> Function:
-    """The labelling that reports an event only at the step that makes it true.
+    """Make a labelling that reports an event only at the step at which it becomes true.
 
-    A machine reads an event at every step at which it is reported. If it describes a region or a
-    posture, it stays true for many steps, while most tasks expect moments: A B fails at the second
-    A. The events of (s, a, s′) are then L(s, a, s′) without L(s, a, s): those that would not have
-    been reported had the step ended where it began. That is again a function of (s, a, s′), so that
-    counterfactual learning stays sound. What is true already at reset is not reported until it has
-    been false.
+    A machine reads an event at every step at which it is reported. An event that describes a region
+    or a posture stays true for many steps, and a task such as ``A B`` fails at the second A. The
+    new labelling reports the events L(s, a, s′) without L(s, a, s): those that would not have been
+    reported if the step had led back to s. This is again a function of (s, a, s′), so that
+    counterfactual learning stays sound. An event that is true at reset is reported only after it
+    has been false.
 
     Example:
         >>> near = rising_edges(lambda s, a, s2: "near" if s2 < 2 else ())
@@ -136,7 +136,7 @@ def rising_edges(labelling: Function) -> Function:
     if isinstance(labelling, WorldEvents):
         raise InvalidArgumentError(
             "the events that a world names itself are not a function of (s, a, s′)",
-            fix="write a labelling function, and give that",
+            fix="give a labelling function of (s, a, s′)",
         )
     rising = _Rising(check_function(labelling))
     declared = getattr(labelling, "events", None)
@@ -144,7 +144,7 @@ def rising_edges(labelling: Function) -> Function:
 
 
 class _Rising:
-    """What a step makes true; a class, so that it can be pickled."""
+    """The labelling of :func:`rising_edges`; a class, so that it can be pickled."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -178,7 +178,7 @@ class LabelReport:
         unknown: Events that the automaton does not know.
         ambiguous: Observed (s, a, s′) that occurred with different labels. Counterfactual learning
             on such an observation is unsound: what is imagined depends on something hidden.
-        held: Events that stay true for several steps, and make the task fail by that.
+        held: Events that stay true for several steps and thereby make the task fail.
 
     Example:
         >>> import cranium
@@ -241,9 +241,9 @@ def check_labelling(
 ) -> LabelReport:
     """Run random episodes in an environment, and report what its labels are like.
 
-    If an observed (s, a, s′) had different labels, it warns (:class:`UnsoundLabelsWarning`). The
-    machine reads the labels, too: if an event stays true for several steps and makes the task fail
-    by that, it warns (:class:`PersistentEventWarning`); :func:`rising_edges` is the cure.
+    It warns if an observed (s, a, s′) had different labels (:class:`UnsoundLabelsWarning`). It also
+    runs the machine on the labels, and warns if an event stays true for several steps and thereby
+    makes the task fail (:class:`PersistentEventWarning`). :func:`rising_edges` avoids that.
 
     Example:
         >>> import cranium

@@ -1,4 +1,4 @@
-"""A task that is followed while something else acts: without an environment, for production."""
+"""Follow a task step by step without an environment, in production."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["Monitor", "MonitorStatus"]
 
 @dataclass(frozen=True)
 class MonitorStatus:
-    """Where a task is after a step.
+    """The progress of a task after a step.
 
     Attributes:
-        configuration: ⟨u, c⟩: where the machine is.
-        label: The events of the last step that the task knows.
-        reward: What the last step paid.
-        total_reward: What all steps of the episode paid together.
-        steps: How many steps were followed.
+        configuration: ⟨u, c⟩, the current configuration of the machine.
+        label: The events of the last step that are propositions of the task.
+        reward: The reward of the last step.
+        total_reward: The sum of all rewards of the episode.
+        steps: The number of steps of the episode.
         success: Whether the task is complete.
         terminal: Whether the machine is in a terminal state, or the environment ended the episode:
             what a product calls terminated.
         truncated: Whether the horizon is reached.
         ground_terminated: Whether the environment itself ended the episode.
-        why: If it ended without success, how that came, in words; else empty.
+        why: If the episode ended without success, a sentence that says why; else empty.
 
     Example:
         >>> import cranium
@@ -63,12 +63,12 @@ class MonitorStatus:
 
     @property
     def counters(self) -> tuple[int, ...]:
-        """The counters; none if one of them passed its limit."""
+        """The counters; an empty tuple if one of them passed the limit."""
         return () if self.overflow else self.configuration.counters
 
     @property
     def over(self) -> bool:
-        """Whether the episode is over, one way or another: nothing can follow but a reset."""
+        """Whether the episode is over: it was terminated or truncated."""
         return self.terminal or self.truncated
 
     @property
@@ -78,12 +78,12 @@ class MonitorStatus:
 
     @property
     def overflow(self) -> bool:
-        """Whether it is over because a counter passed its limit."""
+        """Whether the task has ended because a counter passed the limit."""
         return self.configuration == OVERFLOW
 
     @property
     def info(self) -> Mapping[str, Any]:
-        """The same as the ``info`` of a product: what :meth:`cranium.Policy.act` is given.
+        """The same keys as in the ``info`` of a product: an argument of :meth:`cranium.Policy.act`.
 
         Example:
             >>> import cranium
@@ -96,22 +96,23 @@ class MonitorStatus:
 
 
 class Monitor:
-    """Follows a task from what happens: (s, a, s′) by (s, a, s′), as the product does.
+    """Follow a task from a sequence of (s, a, s′), as the product does.
 
-    It needs no environment, so it runs where an agent works: beside a robot, in a service, over a
-    log. What it says is what :class:`cranium.AutomatonAugmentedMDP` would say of the same steps.
+    It needs no environment, so it can run on a robot, in a service, or over a log. For the same
+    steps it has the same configurations and rewards as :class:`cranium.AutomatonAugmentedMDP`. It
+    does not add the environment's own reward.
 
     Args:
         machine: The task.
         labelling: L(s, a, s′): the function that names the events of a step.
-        horizon: After how many steps an episode is cut off; left out, never.
-        counter_limit: Γ. A counter that passes it ends the episode without success; left out,
-            counters have no limit.
+        horizon: After how many steps an episode is truncated. By default there is no horizon.
+        counter_limit: Γ. If a counter passes it, the episode ends without success. By default
+            there is no limit.
 
     Attributes:
         machine: The task.
-        horizon: After how many steps an episode is cut off, if it is.
-        status: Where it is now.
+        horizon: After how many steps an episode is truncated, if it is.
+        status: The current status.
 
     Example:
         >>> import cranium
@@ -150,7 +151,7 @@ class Monitor:
         self.status = MonitorStatus(machine.start)
 
     def reset(self) -> MonitorStatus:
-        """Begin an episode.
+        """Start an episode and return its first status.
 
         Example:
             >>> import cranium
@@ -165,19 +166,19 @@ class Monitor:
     def update(
         self, before: Any, action: Any, after: Any, *, terminated: bool = False
     ) -> MonitorStatus:
-        """Follow one step, and say where the task is then.
+        """Read the events of one step and return the new status.
 
         Args:
-            before: What was observed before it: s.
-            action: What was done: a.
-            after: What was observed then: s′.
+            before: s, the observation before the step.
+            action: a, the action.
+            after: s′, the observation after the step.
             terminated: Whether the environment ended the episode with this step, such as a robot
-                that has fallen. What happened in the step is read all the same.
+                that has fallen. The events of the step are read all the same.
 
         Raises:
-            EpisodeEndedError: The episode is over, or its last step could not be read.
-            LabelError: The labelling names an event that neither the task nor it declares.
-            RunError: The machine refuses the step, as it does in a product.
+            EpisodeEndedError: The episode is over, or the last ``update`` raised an error.
+            LabelError: The labelling returned an event that neither it nor the task declares.
+            RunError: The machine has an error in this step, as it would have in a product.
 
         Example:
             >>> import cranium
@@ -190,7 +191,7 @@ class Monitor:
         status = self.status
         if status.over or self._refused:
             raise EpisodeEndedError(
-                "the last step could not be read, and nobody knows where the task is"
+                "the last step could not be read, so the configuration is not known"
                 if self._refused
                 else f"the episode is over, in the state {status.state!r}",
                 fix="call reset() before update()",
@@ -220,7 +221,7 @@ class Monitor:
         return self.status
 
     def _why(self, read: Reading, *, terminated: bool) -> str:
-        """How an episode came to end without success."""
+        """Say why the episode ended without success."""
         if not read.ends:
             ending = (
                 "the environment ended the episode"

@@ -1,8 +1,8 @@
-"""Events that stay true where the task expects moments, found by running the machine.
+"""Find events that stay true for several steps and thereby make a task fail.
 
-A machine reads every event that is true at a step, at every step. A labelling that reports a region
+A machine reads an event at every step at which it is true. A labelling that describes a region
 ("the cart is near the goal") reports it again at each step spent there, and a task such as A B then
-fails at the second A. Nothing is wrong with the label of any single step, so only a run shows it.
+fails at the second A. The label of each single step is right; only a run of the machine shows it.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from cranium.errors import RunError
 __all__ = ["EventWatch", "HeldEvent"]
 
 LEAST = 3
-"""How many runs must have failed before an event is blamed: fewer may be bad luck."""
+"""The least number of failed runs for a finding: fewer may be chance."""
 SHARE = 2 / 3
-"""In which share of the runs in which it occurred. In a grid, an agent that walks into a wall stays
-on a cell, and reads it again: that happens now and then, and can be avoided."""
+"""The least share of failed runs among those in which the event occurred. In a grid, an agent that
+walks into a wall stays on its cell and reads the event again; this is rare, and can be avoided."""
 
 
 class HeldEvent(NamedTuple):
-    """An event that stays true, and makes the task fail by that.
+    """An event that stays true for several steps and thereby makes the task fail.
 
     Attributes:
         event: Its name.
-        longest: For how many steps in a row it was true, at most.
-        failed: In how many runs of the machine it made the task fail by being true for longer than
-            a step: without it at the later step, the task would have gone on.
-        runs: In how many runs of the machine it occurred.
+        longest: The greatest number of steps in a row for which it was true.
+        failed: The number of runs of the machine that failed because it was still true: without
+            it at that step, the task would have gone on.
+        runs: The number of runs of the machine in which it occurred.
 
     Example:
         >>> print(HeldEvent("A", longest=7, failed=4, runs=5))
-        the event 'A' was true for up to 7 steps in a row, and the machine reads it once at each
-        step: 4 of the 5 runs in which it occurred failed because it was still true after the step
-        at which it became true; report it only at that step: cranium.rising_edges(labelling)
+        the event 'A' was true for up to 7 steps in a row, and the machine reads it again at each of
+        them: 4 of the 5 runs in which it occurred failed for that reason; to report it only at the
+        step at which it becomes true, use cranium.rising_edges(labelling)
     """
 
     event: str
@@ -48,17 +48,17 @@ class HeldEvent(NamedTuple):
     def __str__(self) -> str:
         return (
             f"the event {self.event!r} was true for up to {self.longest:,} steps in a row, and the "
-            f"machine reads it once at each step: {self.failed:,} of the {self.runs:,} runs in "
-            "which it occurred failed because it was still true after the step at which it became "
-            "true; report it only at that step: cranium.rising_edges(labelling)"
+            f"machine reads it again at each of them: {self.failed:,} of the {self.runs:,} runs in "
+            "which it occurred failed for that reason; to report it only at the step at which it "
+            "becomes true, use cranium.rising_edges(labelling)"
         )
 
 
 class EventWatch:
-    """Run a machine along episodes, and note when an event that stays true makes it fail.
+    """Run a machine on the labels of episodes, and count the failures by events that stay true.
 
-    A run of the machine begins with an episode, and again after it has ended, as soon as no event
-    is left that was true when it did.
+    A run of the machine begins with each episode. After a run has ended, the next one begins at the
+    first step at which no event of the step before is still true.
 
     Example:
         >>> import cranium
@@ -84,12 +84,12 @@ class EventWatch:
         self._here: Configuration | None = None  # None: the run has ended
 
     def begin(self) -> None:
-        """A new episode of the environment."""
+        """Start a new episode of the environment."""
         self._finish()
         self._here, self._before, self._lengths = self.machine.start, frozenset(), {}
 
     def read(self, events: frozenset[str]) -> None:
-        """The events of the next step."""
+        """Read the events of the next step."""
         label = events & self._known
         self._lengths = {name: self._lengths.get(name, 0) + 1 for name in label}
         for name, length in self._lengths.items():
@@ -109,7 +109,7 @@ class EventWatch:
         self._before = label
 
     def findings(self) -> tuple[HeldEvent, ...]:
-        """The events to blame, the worst first."""
+        """The events that made the task fail, the most frequent first."""
         self._finish()
         found = [
             HeldEvent(name, self._longest[name], failed, self._runs[name])
@@ -118,7 +118,7 @@ class EventWatch:
         return tuple(f for f in found if f.failed >= LEAST and f.failed >= SHARE * f.runs)
 
     def _after(self, here: Configuration, label: frozenset[str]) -> Configuration | None:
-        """Where a label leads; None if the task fails, or can never be completed any more."""
+        """The configuration after a label; None if the task has failed or can no longer succeed."""
         try:
             after = self.machine.step(here, label).configuration
         except RunError:

@@ -32,7 +32,7 @@ HORIZON = 10_000
 VERIFIED = 1000
 """For how many steps a model that an environment says it follows is compared with it."""
 VERIFIED_OURS = 300
-"""The same for a FiniteWorld, whose ``step`` is ours: only its model can be wrong."""
+"""The same for a ``FiniteWorld``. Its ``step`` is ours, so that only its model can be wrong."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Solution:
 
     Attributes:
         product: What was solved.
-        value: V* of each pair; with a discount of 1, -∞ where the episode may go on for ever at a
-            loss, whatever is done. [P]
+        value: V* of each pair; with a discount of 1, -∞ if every policy may lose reward for ever
+            from there. [P]
         q: Q* of each pair and action. [P, A]
         policy: An optimal action for each pair, counted from 0: the first if there are several, or,
             with a discount of 1, where dawdling costs nothing, one that ends soonest. [P]
@@ -77,7 +77,7 @@ class Solution:
 
     @property
     def sampled(self) -> Sampling | None:
-        """What the world's table rests on, if the world was tried out; None if it has a model.
+        """How the world's table was sampled, if it was made by trying actions; None for a model.
 
         Example:
             >>> import cranium
@@ -114,20 +114,20 @@ def solve(
 ) -> Solution:
     """Solve a product exactly, by value iteration over everything that can be reached.
 
-    The values and the policy know no horizon. With a discount of 1 they are those of the total
-    reward: the most that a policy keeps, on average, from some time on and whenever the episode is
-    cut off after that (docs/semantics.md says it exactly). If it has no bound, that is an error.
+    The values and the policy are those without a horizon. With a discount of 1 they maximise the
+    total reward that is kept wherever the episode is cut off; docs/semantics.md has the definition.
+    If the total reward has no bound, that is an error.
 
-    A world without a model is tried out; then what is solved is as true as what was seen of it
-    (``sampled``).
+    A world without a model is enumerated by trying its actions. The solution is then that of the
+    resulting table, which may miss rare outcomes (``sampled``).
 
     Args:
         env: The product, perhaps with wrappers around it; its world must be finite.
         discount: γ, up to 1.
         tolerance: How far a value may be from the optimal one (with γ = 1: how much the last sweep
             may have changed).
-        horizon: For the expected return, length and success; by default the product's, or 10,000;
-            never more than after what the environment cuts episodes off by itself.
+        horizon: For the expected return, length and success. The default is the product's, or
+            10,000 if it has none. A time limit of the environment's own that is lower replaces it.
         max_sweeps: After how many sweeps to give up.
 
     Example:
@@ -183,8 +183,8 @@ def _undiscounted(
         raise _not_converged(max_sweeps)
     if np.isneginf(found.value[model.initial > 0]).any():
         raise WorldError(
-            "whatever is done, the episode may go on for ever at a loss: without a discount the "
-            "total reward has no bound",
+            "with every policy the episode may go on for ever at a loss: with discount=1 the total "
+            "reward has no lower bound",
             fix="use a discount below 1",
         )
     return found.value, found.q, found.policy, found.sweeps
@@ -247,8 +247,9 @@ def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> Automa
         inner = inner.env
     if transparent and not inner.is_plain:
         raise WorldError(
-            f"{type(inner).__name__} may step in another way than the product that it is",
-            fix="take cranium.product(env, automaton), with what it changes around the environment",
+            f"{type(inner).__name__} may step in another way than a product, because it overrides "
+            "step or reset",
+            fix="use cranium.product(env, automaton), with a wrapper around env for the changes",
         )
     return inner
 
@@ -265,11 +266,12 @@ def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
 def as_tabular(
     env: AutomatonAugmentedMDP, horizon: int | None = None, *, max_states: int | None = None
 ) -> TabularWorld:
-    """The world of a product as arrays: from its model if it has one, else by trying everything.
+    """The world of a product as arrays: from its model if it has one, else by trying every action.
 
-    The table is compared with the live world, for episodes of up to ``horizon`` steps (by default
-    the product's own), but hardly more than 10,000. ``max_states`` is how many states one of our
-    own worlds may have, by default a million.
+    The table is compared with a copy of the live world in episodes of up to ``horizon`` steps. The
+    default is the product's horizon. Episodes are not longer than :func:`farthest`, which is 10,000
+    steps for most environments. ``max_states`` is how many states one of our own worlds may have,
+    by default a million.
     """
     most = farthest(env)
     longest = min(horizon or env.horizon or most, most)
@@ -289,7 +291,7 @@ def as_tabular(
         live = None
         with suppress(Exception):  # what holds a window or a lock cannot be copied
             live = copy.deepcopy(base)
-        if live is None:  # a walk in the caller's own would move it
+        if live is None:  # a walk in the caller's own environment would change its state
             return table
         return confirm(table, live, env.labelling, steps=VERIFIED, longest=longest)
     # Gymnasium's time limits are the product's.

@@ -64,8 +64,8 @@ class AutomatonAugmentedMDP(
         automaton: The task.
         labelling: L(s, a, s′): a function from an observation, an action and the next observation
             to the names of the events. Left out, the world's own.
-        horizon: After how many steps an episode is cut off: the environment's own time limit, if it
-            has one that is less, or none is given here. Without either it warns
+        horizon: After how many steps an episode is truncated. If the environment has a
+            ``TimeLimit``, the smaller of both counts. Without either there is a warning
             (:class:`~cranium.errors.HorizonWarning`).
         counter_limit: Γ. A counter that passes it ends the episode without success
             (``info["overflow"]``). Left out, the horizon times the largest increment, which no
@@ -74,11 +74,11 @@ class AutomatonAugmentedMDP(
         encoding: How ⟨s, u, c⟩ is shown: by default as a dictionary.
 
     Attributes:
-        steps_left: How many steps are left in the episode: 0 once it is over, and before the first
-            reset. Without a horizon it counts down from −1.
-        last_reward: What the last step paid.
-        last_end: Of the last episode that is over: whether it was terminated, whether it was
-            truncated, and how many steps would have been left.
+        steps_left: The number of steps left in the episode. It is 0 after the end of an episode,
+            and before the first reset. Without a horizon it counts down from −1.
+        last_reward: The reward of the last step.
+        last_end: For the last episode that ended: whether it was terminated, whether it was
+            truncated, and how many steps were left.
 
     Example:
         >>> import cranium
@@ -178,8 +178,8 @@ class AutomatonAugmentedMDP(
     def spec(self) -> EnvSpec | None:  # type: ignore[override] # as in gymnasium.Wrapper
         """The specification of the environment and of this product: ``spec.make()`` makes both.
 
-        None if the environment has none, or if the product cannot be made again from its arguments:
-        one of them cannot be copied, or the labelling asks this very environment.
+        None if the environment has none, or if the product cannot be made again from its arguments,
+        because one of them cannot be copied, or because the labelling refers to this environment.
 
         Example:
             >>> import cranium
@@ -192,7 +192,7 @@ class AutomatonAugmentedMDP(
 
     @property
     def is_plain(self) -> bool:
-        """Whether it does what a product does: a subclass may step in another way.
+        """Whether ``step`` and ``reset`` are those of this class, not of a subclass.
 
         Example:
             >>> import cranium
@@ -406,9 +406,7 @@ def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
 
 
 def own_time_limit(env: gym.Env[Any, Any]) -> int | None:
-    """After how many steps an environment says that it cuts an episode off by itself.
-
-    MiniGrid and others say it in ``max_steps``.
+    """The time limit that an environment names in its attribute ``max_steps``, as MiniGrid does.
 
     Example:
         >>> own_time_limit(gym.make("FrozenLake-v1")) is None
@@ -425,9 +423,9 @@ def _warn_of_no_horizon() -> None:
     if frame.f_globals.get("__name__") == "gymnasium.envs.registration":
         return  # made again from its specification: its maker was warned
     warnings.warn(
-        "the product has no horizon, and the environment no time limit: an episode may never end, "
-        "and evaluations cut it off where they have to. Say when it ends: "
-        "cranium.product(…, horizon=1000)",
+        "the product has no horizon, and the environment has no time limit: an episode may never "
+        "end, and evaluations cut it off after 1,000 steps, or 10,000 in a finite world. Give a "
+        "horizon: cranium.product(…, horizon=1000)",
         HorizonWarning,
         stacklevel=level,
     )

@@ -1,6 +1,6 @@
-"""What a task makes of one step: the label it reads, where that leads, what it pays.
+"""How a task reads one step: its label, the next configuration, and the reward.
 
-The product and the monitor share this rule: neither has one of its own.
+The product and the monitor both use this module.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["Reading", "TaskReader", "info_of", "paid"]
 
 
 class Reading(NamedTuple):
-    """What reading the events of one step did.
+    """The result of reading the events of one step.
 
     Attributes:
-        label: The events that the automaton knows.
+        label: The events that are propositions of the automaton.
         configuration: The next configuration.
-        reward: What it pays: a number, or a function of (s, a, s′).
-        ends: Whether the episode is over.
-        success: Whether it ended with success.
-        fired: The transitions that fired; none if ``otherwise`` decided.
+        reward: A number, or a function of (s, a, s′).
+        ends: Whether the episode ends.
+        success: Whether it ends with success.
+        fired: The transitions that fired; none if ``otherwise`` applied.
     """
 
     label: frozenset[str]
@@ -41,8 +41,8 @@ class TaskReader:
 
     Args:
         automaton: The task.
-        labelling: Where the events come from; a vocabulary that it declares is checked.
-        counter_limit: Γ: a counter above it overflows; None if nothing does.
+        labelling: The source of the events; if it declares its events, they are checked.
+        counter_limit: Γ: a counter above it overflows; None for no limit.
 
     Example:
         >>> import cranium
@@ -59,7 +59,7 @@ class TaskReader:
         self.declared = _vocabulary(automaton, getattr(labelling, "events", None))
 
     def read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
-        """What the automaton reads of events, as a bitmask and as names; unknown ones are refused.
+        """The label of the events, as a bitmask and as names; an unknown event is refused.
 
         Example:
             >>> import cranium
@@ -97,7 +97,7 @@ class TaskReader:
 
 
 def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[str]:
-    """The declared events; every event that the task waits for must be one that can happen."""
+    """The declared events. Every proposition in a guard must be one of them."""
     if declared is None:
         return frozenset()
     used = {p for t in automaton.transitions for p in t.guard.propositions}
@@ -109,7 +109,7 @@ def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[
 
 
 def paid(reward: Reward, before: Any, action: Any, after: Any) -> float:
-    """What a step pays: the number, or what the reward function gives for (s, a, s′).
+    """The reward of a step: the number, or the value of the reward function for (s, a, s′).
 
     Example:
         >>> paid(RewardFunction("way", lambda s, a, s2: s2 - s), 3, "right", 5)
@@ -121,7 +121,7 @@ def paid(reward: Reward, before: Any, action: Any, after: Any) -> float:
 def info_of(
     label: frozenset[str], configuration: Configuration, *, success: bool
 ) -> dict[str, Any]:
-    """What ``info`` tells of the task.
+    """The part of ``info`` that is about the task.
 
     Example:
         >>> told = info_of(frozenset({"A"}), Configuration("counting", (1,)), success=False)

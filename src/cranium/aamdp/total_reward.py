@@ -1,14 +1,14 @@
-"""Undiscounted values: what the best policy keeps, if nothing is worth less for coming later.
+"""Optimal values with a discount of 1: the total reward.
 
-Without a discount Bellman's equation has many solutions as soon as something can be repeated at no
-cost, and value iteration can stop at a wrong one. So whatever can be repeated for ever is looked
-at first: the end components of the product (:mod:`cranium.aamdp.components`).
+Without a discount Bellman's equation has many solutions as soon as there is a cycle without cost,
+and value iteration can stop at a wrong one. Therefore the end components of the product are found
+first (:mod:`cranium.aamdp.components`).
 
-- One that gains something in each round makes the total infinite: that is refused.
-- One that can be kept up without loss is made into one state: inside it, moving about is worth
-  what its *potential* says, h(s) = E[r + h(s′)], and staying is worth 0 beyond that.
-- All others lose something in each round. Then Bellman's equation has one solution, and value
-  iteration finds it.
+- If an episode can gain reward for ever in a component, the total is infinite: that is an error.
+- If an episode can stay in a component for ever without loss, the component becomes one state. The
+  values of its states differ by a *potential* with h(s) = E[r + h(s′)].
+- In every other component staying for ever loses reward. Then Bellman's equation has one solution,
+  and value iteration finds it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ __all__ = ["TotalReward", "total_reward"]
 
 Floats = NDArray[np.float64]
 ROUNDING = 1e-9
-"""What a round may earn or cost, as a share of the greatest reward, and be called nothing."""
+"""An average gain or loss per step, as a share of the greatest reward, that counts as zero."""
 SPAN = 1e-11
-"""How far the least and the greatest estimate of what a round earns may be apart in the end."""
+"""How close the bounds of the average gain must be, as a share of the greatest reward."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,13 @@ class TotalReward:
 
 @dataclass(frozen=True)
 class Resting:
-    """Where an episode can be kept going for ever without loss: C components.
+    """The components in which an episode can stay for ever without loss.
 
     Attributes:
         component: The component of each state, -1 for none. [P]
         rows: The rows inside them. [P·A]
-        potential: What a state is worth, if the episode stays in its component for ever. [P]
-        at_rest: The states among which it then stays. [P]
+        potential: The value of a state if the episode stays in its component for ever. [P]
+        at_rest: The states in which it then stays. [P]
     """
 
     component: Ints
@@ -74,23 +74,24 @@ def total_reward(
     small: float,
     max_sweeps: int,
 ) -> TotalReward | None:
-    """The greatest total reward that a policy can be sure to keep, on average, from each state.
+    """The greatest expected total reward from each state: see docs/semantics.md.
 
     Args:
-        first: Where the outcomes of each row begin. [P·A + 1]
-        next_pair: Where an outcome leads, -1 at the end of an episode. [K]
-        probability: How likely it is. [K]
-        reward: What it pays. [K]
+        first: The index of the first outcome of each row. [P·A + 1]
+        next_pair: The next state of each outcome, -1 at the end of an episode. [K]
+        probability: The probability of each outcome. [K]
+        reward: The reward of each outcome. [K]
         actions: A.
         small: How much the last sweep may change a value.
         max_sweeps: After how many sweeps to give up.
 
     Returns:
-        The values, -∞ where the total falls for ever whatever is done; None if there were too
-        many sweeps.
+        The values, -∞ in states from which every policy may lose reward for ever; None if there
+        were too many sweeps.
 
     Example:
-        A state in which one can wait, or bet: lose 1 and go on, or win 2 and end, equally likely.
+        In the only state the agent can wait or bet. A bet loses 1 and goes on, or wins 2 and ends
+        the episode, with probability 0.5 each.
 
         >>> arrays = np.array([0, 1, 3]), np.array([0, 0, -1]), np.array([1, 0.5, 0.5])
         >>> found = total_reward(*arrays, np.array([0.0, -1, 2]), 2, small=1e-9, max_sweeps=1000)
@@ -137,7 +138,8 @@ def _soonest(
 ) -> Ints:
     """Of the optimal actions, those with which the episode is expected to end soonest.
 
-    Where it cannot be sure to end: those with which it ends, or nothing more is to be had, soonest.
+    In states from which no optimal policy ends with probability 1, those with which the episode
+    soonest ends or reaches the states in which it then stays.
     """
     from cranium.aamdp.kernels import soonest
 
@@ -158,16 +160,16 @@ def _soonest(
 def find_resting(
     graph: Graph, probability: Floats, paid: Floats, max_sweeps: int
 ) -> Resting | None:
-    """The components in which an episode can stay for ever without loss; None if it takes too long.
+    """The components in which an episode can stay for ever without loss; None if not converged.
 
     Args:
-        graph: What can follow what.
+        graph: The transition graph.
         probability: Of the outcomes of the graph. [K]
-        paid: What each row pays on average. [P·A]
+        paid: The expected reward of each row. [P·A]
         max_sweeps: After how many sweeps to give up.
 
     Raises:
-        WorldError: If one of them gains something in each round.
+        WorldError: An episode can gain reward for ever in one of them.
     """
     scale = float(np.abs(paid).max(initial=0.0))
     paid = np.where(np.abs(paid) <= 1e-12 * scale, 0.0, paid)
@@ -194,8 +196,8 @@ def find_resting(
 
 def _endless() -> WorldError:
     return WorldError(
-        "something can be repeated for ever, and earns more than it costs: without a discount the "
-        "total reward has no bound",
+        "an episode can go on for ever and gain reward: with discount=1 the total reward has no "
+        "upper bound",
         fix="use a discount below 1",
     )
 
@@ -209,11 +211,11 @@ def _potential(
     scale: float,
     max_sweeps: int,
 ) -> tuple[Floats, Bools] | None:
-    """What states are worth compared with others of their component, and the rows without loss.
+    """The values of states relative to others of their component, and the rows without loss.
 
-    That is relative value iteration: the least and the greatest change of a sweep enclose what a
-    component earns in each step at best. Every state stays where it is half of the time, so that
-    nothing goes in circles.
+    This is relative value iteration: the least and the greatest change of a sweep are bounds of the
+    greatest average reward in a component. Each update goes only half of the way, which is needed
+    for convergence in periodic components.
     """
     used = np.flatnonzero(graph.states_of(rows))
     order = used[np.argsort(component[used], kind="stable")]
@@ -242,10 +244,10 @@ def _potential(
 
 
 def _settle(graph: Graph, component: Ints, rows: Bools, potential: Floats, close: float) -> Bools:
-    """Where to stay in each component, so that the least is lost when the episode is cut off.
+    """The states to stay in, so that the least is lost when the episode is cut off.
 
-    That is among states whose greatest potential is least: whoever stops there keeps the most. The
-    potential is shifted so that this greatest one is 0.
+    In each component these are the states in which an episode can stay and whose greatest potential
+    is as small as possible. The potential is shifted so that this greatest one is 0.
     """
     at_rest = component >= 0
     uneven = np.unique(component[at_rest & (np.abs(potential) > close)])
@@ -266,7 +268,7 @@ def _settle(graph: Graph, component: Ints, rows: Bools, potential: Floats, close
 
 
 def _can_stay(graph: Graph, states: Ints, rows: Bools, among: Bools) -> Bools:
-    """Among which of these states of a component one can stay for ever: [P]."""
+    """Those of these states of a component in which an episode can stay for ever: [P]."""
     inside = np.zeros(graph.shape[0], np.bool_)
     inside[states] = among[states]
     while True:

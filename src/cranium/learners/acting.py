@@ -1,4 +1,4 @@
-"""Acting outside of training: from what the environment shows and ``info``, an action."""
+"""Act with a policy outside of training: from an observation and ``info`` to an action."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from cranium.worlds.observations import conform
 __all__ = ["Acting", "configuration_of"]
 
 PARTS = {"ground", "machine_state", "counters"}
-"""The keys of a product's observation, if that is a dictionary."""
+"""The keys of a product's observation with a ``DictEncoding``."""
 
 
 class Acting:
-    """What policies of all kinds share: :meth:`act`, and observations as their space has them."""
+    """The part that all policies share: :meth:`act`, and the conversion of observations."""
 
     automaton: CountingRewardAutomaton
     product_encoding: Encoding | Mapping[str, Any] | None
 
     @property
     def observation_space(self) -> spaces.Space[Any] | None:
-        """The observations of the ground environment, if they are known."""
+        """The observation space of the ground environment, if it is known."""
         raise NotImplementedError
 
     def act(self, observation: Any, info: Mapping[str, Any]) -> Any:
-        """The best action, as the environment calls it: for production, without Gymnasium.
+        """Return the greedy action, as the environment numbers it; for use in production.
 
         Args:
-            observation: What the environment shows: the ground observation, as an array of any
-                dtype, a list or a tuple; or the observation of the product it was trained in.
-            info: Where the machine is, as ``machine_state`` and ``counters``: what ``reset`` and
+            observation: The ground observation, as an array of any dtype, a list or a tuple; or the
+                observation of the product in which the policy was trained.
+            info: A mapping with ``machine_state`` and ``counters``: the ``info`` that ``reset`` and
                 ``step`` of a product return, or ``status.info`` of a :class:`cranium.Monitor`.
 
         Raises:
             PolicyError: The observation has another shape or type than those of the environment,
-                or nothing was learned about it.
+                or the policy does not know it.
             EpisodeEndedError: The machine is in a terminal state.
 
         Example:
@@ -64,7 +64,7 @@ class Acting:
         return self(self._ground_of(observation), configuration)  # type: ignore[operator]
 
     def conformed(self, observation: Any, *, precisely: bool = True) -> Any:
-        """An observation as the space of the environment has it; another shape is an error."""
+        """Convert an observation to the space of the environment; another shape is an error."""
         if self.observation_space is None:
             return observation
         try:
@@ -73,7 +73,7 @@ class Acting:
             raise PolicyError(problem.message, fix=problem.fix) from None
 
     def _ground_of(self, observation: Any) -> Any:
-        """The ground observation in what is observed, of the environment or of the product."""
+        """The ground observation, from an observation of the environment or of the product."""
         space = self.observation_space
         if isinstance(observation, Mapping) and PARTS - {"counters"} <= set(observation) <= PARTS:
             own = isinstance(space, spaces.Dict) and set(space.spaces) == set(observation)
@@ -83,7 +83,7 @@ class Acting:
         if isinstance(space, spaces.Discrete) and isinstance(encoding.space, spaces.Discrete):
             raise PolicyError(
                 f"{shorten(observation)} may be an observation of the environment or of the "
-                "product: both are numbers",
+                "product, because both are single numbers",
                 fix="call policy(ground, configuration), with "
                 "ground, configuration = product.encoding.decode(observation)",
             )
@@ -91,20 +91,20 @@ class Acting:
 
     @property
     def _encoding(self) -> Encoding:
-        """How the product shows its observations; made when it is needed for the first time."""
+        """The encoding of the product; made when it is needed for the first time."""
         encoding = self.product_encoding
         if isinstance(encoding, Encoding):
             return encoding
         if self.observation_space is None or encoding is None:
-            raise PolicyError("the observations of the environment are not known")
+            raise PolicyError("the observation space of the environment is not known")
         try:
             made = encoding_from(encoding, self.observation_space, self.automaton)
         except (CraniumError, KeyError, TypeError, ValueError) as problem:
             raise PolicyError(
                 f"the encoding of the product cannot be made: {shorten(str(problem))}",
-                fix="give what the environment itself shows",
+                fix="give the observation of the ground environment",
             ) from None
-        object.__setattr__(self, "product_encoding", made)  # a frozen dataclass: worked out once
+        object.__setattr__(self, "product_encoding", made)  # in a frozen dataclass, once
         return made
 
 
@@ -118,7 +118,7 @@ def _is_shown(observation: Any, encoding: Encoding) -> bool:
 
 
 def configuration_of(info: Any, automaton: CountingRewardAutomaton) -> Configuration:
-    """⟨u, c⟩ as ``info`` has it; a configuration in which the task is over is refused.
+    """The configuration ⟨u, c⟩ in ``info``; a terminal one is refused.
 
     Example:
         >>> import cranium
@@ -129,22 +129,25 @@ def configuration_of(info: Any, automaton: CountingRewardAutomaton) -> Configura
     if not isinstance(info, Mapping) or not {"machine_state", "counters"} <= set(info):
         raise InvalidArgumentError(
             f"info has machine_state and counters, but this is {shorten(info)}",
-            fix="give the info of env.reset(), env.step() or cranium.Monitor",
+            fix="give the info of env.reset() or env.step(), or status.info of a cranium.Monitor",
         )
     state, counters = info["machine_state"], info["counters"]
     if info.get("overflow", False):
-        raise EpisodeEndedError("a counter passed its limit: the episode is over", fix="reset")
+        raise EpisodeEndedError(
+            "a counter passed its limit: the episode is over",
+            fix="reset the environment, or the monitor",
+        )
     try:
         configuration = automaton.check_configuration((state, counters))
     except CraniumError as problem:
         raise InvalidArgumentError(
-            f"info tells of no configuration of this task: machine_state {shorten(state)}, "
+            f"info has no configuration of this task: machine_state {shorten(state)}, "
             f"counters {shorten(counters)} ({shorten(str(problem))})",
-            fix="give the info of env.reset(), env.step() or cranium.Monitor",
+            fix="give the info of env.reset() or env.step(), or status.info of a cranium.Monitor",
         ) from None
     if automaton.is_terminal(configuration):
         raise EpisodeEndedError(
-            f"the machine is in the terminal state {state!r}: there is nothing left to do",
+            f"the machine is in the terminal state {state!r}: the episode is over",
             fix="reset the environment, or the monitor",
         )
     return configuration

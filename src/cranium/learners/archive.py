@@ -1,4 +1,4 @@
-"""Reading the arrays of a ``.npz`` file that nobody vouches for.
+"""Read the arrays of a ``.npz`` file from an untrusted source.
 
 Everything that a file says of its names, dtypes, shapes and sizes is checked before any array is
 made: a few bytes can claim to be an array of terabytes, and a few megabytes unpack to gigabytes.

@@ -143,9 +143,10 @@ class TabularConfig(LearnerConfig):
     """The settings of Q-learning on the product, with or without imagined experience.
 
     Attributes:
-        configurations: From which configurations every experience is imagined: the ``"current"``
-            one only (Q-learning, Algorithm 2), those whose counters were ``"seen"`` (CQL as in the
-            paper, Algorithm 1: counters of where it was to act), or all that are ``"reachable"``.
+        configurations: The configurations for which every transition is relabelled: only the
+            ``"current"`` one (Q-learning, Algorithm 2), those whose counter values were ``"seen"``
+            when the learner chose an action (CQL as in the paper, Algorithm 1), or all that are
+            ``"reachable"``.
         learning_rate: α: a number, a schedule, or 1 / visits.
         exploration: ε of ε-greedy: a number or a schedule.
         initial_value: What every Q value is at first. Above what can be earned it makes the learner
@@ -239,8 +240,9 @@ class PlannerConfig(LearnerConfig):
         patience: How many steps longer than hoped for the known way may be before guesses are
             doubted, and everything untried is tried.
         trials: How often a pair is tried, once the world has turned out to be random, before what
-            it led to is believed (the threshold of R-max). If the reward of the environment is
-            added, that may be random where nothing else is: then every pair is tried so often.
+            it led to is believed (the threshold of R-max). If the environment's own
+            reward is added, it may be random although the next state is not: then every pair is
+            tried so often.
         tolerance: How exactly values are worked out.
         highest_reward: What one step may pay at most, besides the constant rewards of the machine;
             needed with reward functions and with the reward of the environment.

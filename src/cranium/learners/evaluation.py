@@ -46,9 +46,9 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 CHEAP = 1_000_000_000
-"""How many outcomes value iteration may look at for an optimum that nobody asked for by name."""
+"""The greatest number of outcomes that value iteration visits if ``gap`` was not given."""
 UNDECIDED = 1e-12
-"""How much of an episode may be left where it was not followed to its end."""
+"""The greatest probability that an episode goes on at which it counts as finished."""
 
 
 def evaluate(
@@ -68,7 +68,7 @@ def evaluate(
         instances: Names, and the options of ``reset`` that make the instance, such as
             ``{"three": {"times": {"A": 3}}}``. Left out, those of the world: its starts.
         episodes: How many episodes for each instance, where the world is not finite.
-        seed: For them; they are others than those of a training with the same seed.
+        seed: For these episodes. A training with the same seed uses other random numbers.
         discount: γ, for the discounted return; left out, what the policy was trained with, or 0.99.
 
     Example:
@@ -124,14 +124,14 @@ def listed(
 
 
 class TabularExaminer(Examiner):
-    """Follows policies exactly, in the arrays of a finite product.
+    """Evaluates policies exactly, in the arrays of a finite product.
 
     Args:
         env: The product, perhaps with wrappers around it.
-        model: The product as arrays: the task, with the product's own limit of counters.
+        model: The product as arrays, with the product's own counter limit.
         instances: As for :func:`evaluate`.
         discount: γ.
-        without_optimum: Why the optimum of the task cannot be known, if it cannot.
+        without_optimum: The reason why the optimum of the task is not known, if it is not.
     """
 
     def __init__(
@@ -196,14 +196,14 @@ class TabularExaminer(Examiner):
         optimum: bool = False,
         beyond: NDArray[np.bool_] | None = None,
     ) -> Evaluation:
-        """The same for actions that were chosen already, one for each pair.
+        """Evaluate actions that were already chosen, one for each pair.
 
         Args:
             chosen: The actions, counted from 0. [P]
-            policy: Whose they are, to be asked where it has no answer.
-            optimum: Whether to work out the optimum, where that is cheap.
-            beyond: Where the learner's own limit of counters is passed: there it has learned
-                nothing, and the episode counts as a failure. [P]
+            policy: The policy that chose them; it raises its error where it has no action.
+            optimum: Whether to compute the optimum, if that is cheap.
+            beyond: The pairs beyond the counter limit of the learner. It has learned nothing about
+                them, and an episode that reaches one counts as a failure. [P]
         """
         from cranium.aamdp.kernels import ANY, follow
 
@@ -237,7 +237,7 @@ class TabularExaminer(Examiner):
     def _values(
         self, arrays: tuple[Ints, Ints, Floats, Floats], chosen: Ints
     ) -> tuple[Floats, list[str]]:
-        """The discounted return without a horizon, as the optimum has none; what to say of it."""
+        """The discounted returns without a horizon, as for the optimum, and notes about them."""
         from cranium.aamdp.kernels import ENDLESS, follow
 
         span = (ENDLESS, self.discount, 1e-12)
@@ -247,10 +247,10 @@ class TabularExaminer(Examiner):
         if all(each.is_complete for each in found):
             return values, []
         steps = min(each.steps for each in found)
-        return values, [f"the values are those of the first {steps:,} steps"]
+        return values, [f"the values are computed from the first {steps:,} steps only"]
 
     def _unfinished(self, found: list[Any]) -> list[str]:
-        """What is to be said about episodes that were not followed to their end."""
+        """Notes about episodes that were not followed to their end."""
         if self.horizon is None:
             left = [each.left for each in found]
             if max(left) <= UNDECIDED:
@@ -262,7 +262,7 @@ class TabularExaminer(Examiner):
         if all(each.is_complete for each in found):
             return []
         steps = min(each.steps for each in found)
-        return [f"of the {self.horizon:,} steps of an episode the first {steps:,} were followed"]
+        return [f"only the first {steps:,} of the {self.horizon:,} steps were evaluated"]
 
     def _ask(self, policy: Policy, chosen: NDArray[np.int64]) -> None:
         """Walk where the policy leads; where it has no answer, its own error is raised."""
@@ -283,7 +283,7 @@ class TabularExaminer(Examiner):
                         waiting.append(after)
 
     def _best(self, *, needed: bool = False) -> Floats | None:
-        """V* at each start; None with a discount of 1, where it need not be finite, or of 0.
+        """V* at each start; None with a discount of 1, with which it may be infinite, or of 0.
 
         If it is not known, or would take long and is not needed, ``without_optimum`` says why.
         """
@@ -298,7 +298,7 @@ class TabularExaminer(Examiner):
         return self._optimal
 
     def require_optimum(self) -> None:
-        """Work the optimum out before it is needed, or raise an error that says why not."""
+        """Compute the optimum, or raise an error that says why it is not known."""
         if self._best(needed=True) is None:
             raise InvalidArgumentError(
                 f"there is no gap to measure: {self.without_optimum or 'the optimum is not known'}",
@@ -307,7 +307,7 @@ class TabularExaminer(Examiner):
 
 
 def _share(parts: list[float]) -> str:
-    """Of how many episodes something is said, given the part in each instance."""
+    """The share of episodes in words, given the share in each instance."""
     if min(parts) > 1 - UNDECIDED:
         return "all episodes"
     if len(parts) == 1:
@@ -319,8 +319,8 @@ def _lost(parts: list[float]) -> list[str]:
     if not max(parts):
         return []
     return [
-        f"{_share(parts)} passed the counter limit that the learner was given: beyond it nothing "
-        "is learned, and they count as failures (train with a greater counter_limit)"
+        f"{_share(parts)} passed the counter limit of the learner, and count as failures "
+        "(train with a greater counter_limit)"
     ]
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation says, and what every examiner has in common."""
+"""The result of an evaluation, and the interface of evaluators."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ __all__ = ["Evaluation", "Examiner", "Instances", "check_instances"]
 Instances = Mapping[str, Mapping[str, Any]]
 Floats = NDArray[np.float64]
 SHOWN = 50
-"""How many instances are shown one by one, at most."""
+"""The greatest number of instances that are printed one by one."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a policy does: one entry for each of I instances of the task.
+    """The performance of a policy: one entry for each of I instances of the task.
 
     Attributes:
-        instances: What they are called.
-        success: How likely the policy succeeds. [I]
-        returns: Its expected return. [I]
-        lengths: How many steps it takes. [I]
-        values: Its expected discounted return; without a horizon if the optimum is known. [I]
-        exact: Whether these are the true numbers, from a model of the world. If not, they are
-            averages over ``episodes``, or from a table that was made by trying the world out
-            (``sampled``), or episodes were not followed to their end (``notes`` say so).
-        optimum: The greatest discounted return that is possible in the task, if it is known. [I]
-        episodes: How many episodes were run; None if they were followed in arrays. [I]
-        notes: What else has to be known about these numbers: episodes that were cut off because
-            there is no horizon, counters beyond the learner's limit, an optimum that is unknown.
-        sampled: What a table rests on that was made by trying the world out; None if there is none.
+        instances: The names of the instances.
+        success: The success rate. [I]
+        returns: The expected return. [I]
+        lengths: The expected number of steps. [I]
+        values: The expected discounted return; without a horizon if the optimum is known. [I]
+        exact: Whether these are the exact expectations, from a model of the world. If not, they are
+            averages over ``episodes``, or were computed from a table that was sampled
+            (``sampled``), or episodes were not followed to their end (``notes``).
+        optimum: The greatest possible discounted return, if it is known. [I]
+        episodes: The number of episodes that were run; None if none were. [I]
+        notes: What restricts these numbers: episodes that were cut off because there is no horizon,
+            episodes that passed the counter limit of the learner, an optimum that is not known.
+        sampled: How the table of the world was sampled; None if it was not.
 
     Example:
         >>> import cranium, gymnasium
@@ -63,14 +63,14 @@ class Evaluation:
 
     @property
     def gap(self) -> Floats | None:
-        """How much less than the optimum the policy earns: [I]."""
+        """The optimum minus the values: [I]."""
         return None if self.optimum is None else self.optimum - self.values
 
     def is_solved(self, gap: float | None = None) -> bool:
-        """Whether it succeeds in every instance, and earns at most ``gap`` less than the best.
+        """Whether the policy always succeeds, and its values are at most ``gap`` below the optimum.
 
-        Where episodes were run, these must all have succeeded: ``episodes`` says how many they
-        were. (:func:`cranium.train` asks for at least 100 of each instance.)
+        If episodes were run, all of them must have succeeded; ``episodes`` is their number.
+        (:func:`cranium.train` runs at least 100 of each instance before a task counts as solved.)
         """
         good = bool((self.success > 1 - 1e-9).all())
         if gap is None or not good:
@@ -84,7 +84,7 @@ class Evaluation:
 
     @property
     def solved(self) -> bool:
-        """Whether it succeeds in every instance."""
+        """Whether the policy always succeeds, in every instance."""
         return self.is_solved()
 
     def __str__(self) -> str:
@@ -122,12 +122,12 @@ class Examiner(ABC):
     def examine(
         self, policy: Policy, *, optimum: bool = False, confirm: bool = False
     ) -> Evaluation:
-        """What a policy does in each instance.
+        """Evaluate a policy in each instance.
 
         Args:
             policy: The policy.
-            optimum: Whether to work out the greatest value that is possible, where that is cheap.
-            confirm: Whether to run more episodes if all have succeeded, before that is believed.
+            optimum: Whether to compute the greatest possible value, if that is cheap.
+            confirm: If all episodes have succeeded, whether to run more to confirm it.
         """
 
 

@@ -48,7 +48,7 @@ ENDING = ".npz"
 ARRAYS = r"about|q|observations|ground|machine|low|high|weights[0-9]{1,3}|bias[0-9]{0,3}"
 """The names of the arrays in a file."""
 DAMAGES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
-"""What comes of reading a description that is not one."""
+"""The errors that reading a damaged description can raise."""
 
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
@@ -65,14 +65,14 @@ def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
 
 
 def _space_data(space: gym.Space[Any] | None) -> dict[str, Any] | None:
-    """The space of the observations; None if it is not known, or cannot be written."""
+    """The observation space as plain data; None if it is not known, or cannot be written."""
     with contextlib.suppress(WorldError):
         return None if space is None else space_data(space)
     return None
 
 
 def described(policy: Any) -> dict[str, Any]:
-    """What every file says of its policy."""
+    """The part of the description that all policies have."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -158,7 +158,7 @@ def load_policy(
 
 
 def _shared_from(about: dict[str, Any]) -> dict[str, Any]:
-    """What all policies have."""
+    """The arguments that all policies have."""
     encoding = about.get("product_encoding")
     if not isinstance(about["about"], dict) or not isinstance(encoding, dict | None):
         raise TypeError("no description")
@@ -167,7 +167,7 @@ def _shared_from(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _world_from(world: Any) -> dict[str, Any]:
-    """What tells the world from others; older files know one text for all of it."""
+    """The fingerprint of the world; in older files it is one text."""
     found = {OLD: world} if isinstance(world, str) and world else world or {}
     if not isinstance(found, dict) or not all(
         part is None or isinstance(part, str | int) for part in found.values()
@@ -228,9 +228,10 @@ def check_fits(policy: Policy, env: gym.Env[Any, Any], name: str) -> None:
         raise PolicyError(f"{name} was made for actions in {policy.action_space}, not in {actions}")
     found = differences(policy.world, env)
     if found:
-        fix = "make the world with the same options, or load it without an environment"
+        fix = "make the world with the same options, or load the policy without an environment"
         if list(found) == ["horizon"]:
-            fix = f"make the product with horizon={policy.world['horizon']}, or load it without env"
+            horizon = policy.world["horizon"]
+            fix = f"make the product with horizon={horizon}, or load the policy without env"
         raise PolicyError(
             f"{name} was made for another world: {'; '.join(found.values())}", fix=fix
         )

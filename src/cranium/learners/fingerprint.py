@@ -1,7 +1,8 @@
-"""What tells the world of a policy from others, part by part: a fingerprint.
+"""The fingerprint of the world in which a policy was trained: parts that can be compared.
 
-A finite world is known by its tables, worlds of ours that are not finite by their parameters, and
-any other environment by what it says of itself: its class, its id and arguments, its spaces.
+The parts of a finite world are digests of its tables. Those of ``PointWorld`` and ``WaterWorld``
+are their parameters. Those of other environments are the class, the id, the arguments and the
+spaces.
 """
 
 from __future__ import annotations
@@ -29,23 +30,23 @@ from cranium.worlds.water import WaterWorld
 __all__ = ["differences", "fingerprint"]
 
 OLD = "world"
-"""The part that stands for all others in files that were written before there were parts."""
+"""The only part in files of an older version."""
 TABLE = "transitions"
-"""The part that only a world has that was listed."""
+"""The part that only a world has that was made into a table."""
 CODE = f"code of the labelling, {VERSION}"
-"""The part for a labelling that is a function: another Python compiles it in another way."""
+"""The digest of a labelling function; it differs between versions of Python."""
 DIGESTS = (TABLE, "first transitions", "labels", "ground rewards", "starts", CODE)
 """Parts of which only a digest is kept."""
 NEAR = 200
-"""In how many states near the start a world that was not listed is asked what it does."""
+"""The number of states near the start that are compared if a world was not made into a table."""
 LONGEST = 80
-"""How much of a parameter is shown."""
+"""The number of characters of a parameter that a message shows."""
 SAID = ("made with", "labelling", CODE)
-"""What is said of a world; where both were listed it is known what they do, and that counts."""
+"""Parts that are not compared if both worlds are tables, because the tables are compared."""
 
 
 def fingerprint(env: gym.Env[Any, Any], world: TabularWorld | None = None) -> dict[str, Any]:
-    """What tells the world of an environment from others; with its tables, if they are given.
+    """The fingerprint of an environment, with digests of its tables if these are given.
 
     Example:
         >>> env = gym.make("cranium/Point-visit-v0", speed=0.2)
@@ -79,8 +80,8 @@ def fingerprint(env: gym.Env[Any, Any], world: TabularWorld | None = None) -> di
 
 
 def _tables(product: AutomatonAugmentedMDP, world: TabularWorld) -> dict[str, str]:
-    """Digests of what a listed world does."""
-    known = frozenset(product.automaton.propositions)  # what the task does not read is no matter
+    """Digests of the tables of a world."""
+    known = frozenset(product.automaton.propositions)  # other events do not matter
     names = [",".join(sorted(label & known)) for label in world.labels]
     index = {name: number for number, name in enumerate(sorted(set(names)))}
     labels = np.array([index[name] for name in names], np.int64)[world.label]
@@ -100,7 +101,7 @@ def _tables(product: AutomatonAugmentedMDP, world: TabularWorld) -> dict[str, st
 
 
 def _beginning(world: FiniteWorld) -> dict[str, str]:
-    """Digests of where a world that was not listed begins, and of what it does near there."""
+    """Digests of the initial states and the first transitions, of a world without a table."""
     initial = world.initial({})
     waiting = [state for p, state in initial if p > 0][:NEAR]
     known, rows = set(waiting), []
@@ -119,7 +120,7 @@ def _beginning(world: FiniteWorld) -> dict[str, str]:
 
 
 def _starts(starts: Iterable[tuple[float, Any]]) -> str:
-    """A digest of where episodes begin, and how likely."""
+    """A digest of the initial states and their probabilities."""
     return _digest([], sorted(repr((float(p), hashable(seen))) for p, seen in starts if p > 0))
 
 
@@ -132,7 +133,7 @@ def _digest(arrays: Iterable[NDArray[Any]], more: Any) -> str:
 
 
 def _named(labelling: Callable[..., Any]) -> str:
-    """What is known of a labelling: whose it is, its table, or its name and its vocabulary."""
+    """A description of a labelling: its cells, or its name and its declared events."""
     if isinstance(labelling, WorldEvents):
         return "the world's own"
     function: Any = labelling
@@ -156,7 +157,7 @@ def _code(labelling: Callable[..., Any]) -> str | None:
 
 
 def _plain(value: Any) -> str:
-    """An argument as text that is the same in every process; of other things only the kind."""
+    """An argument as text that is the same in every process; for other objects only the class."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_plain(one)}" for key, one in sorted(value.items())) + "}"
     if isinstance(value, tuple | list):
@@ -167,7 +168,7 @@ def _plain(value: Any) -> str:
 
 
 def differences(known: Mapping[str, Any], env: gym.Env[Any, Any]) -> dict[str, str]:
-    """Which parts of a fingerprint are others in an environment, and how that is said.
+    """The parts of a fingerprint in which an environment differs, with a text for each.
 
     Example:
         >>> env = gym.make("cranium/Point-visit-v0", speed=0.2)
@@ -200,7 +201,7 @@ def _said(part: str, then: Any, now: Any) -> str:
 
 
 def _old_print(product: AutomatonAugmentedMDP, world: TabularWorld | None) -> str:
-    """The fingerprint of files that were written before it had parts."""
+    """The fingerprint in files of an older version."""
 
     def key(seen: Any) -> Any:
         if isinstance(seen, np.ndarray):

@@ -1,4 +1,4 @@
-"""Evaluation by running episodes, where a world cannot be made into arrays."""
+"""Evaluate policies by running episodes, if a world cannot be made into arrays."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from cranium.worlds.point import PointWorld
 __all__ = ["CONFIRMED", "LiveExaminer", "examiner_for", "named_seeds"]
 
 CONFIRMED = 100
-"""How many episodes of each instance, all fresh, must succeed before a task is called solved."""
+"""How many new episodes of each instance must all succeed before a task counts as solved."""
 CUT_OFF = 1_000
-"""After how many steps an episode is cut off where there is no horizon."""
+"""After how many steps an episode is cut off if there is no horizon."""
 LATEST = 100_000
-"""After how many at the latest, if the environment says that it has a limit of its own."""
+"""The same if the environment names a time limit of its own."""
 
 
 def named_seeds(seed: int, name: str) -> np.random.SeedSequence:
-    """The seeds for one purpose: other purposes with the same root seed have others.
+    """The seeds for one purpose; with the same root seed, other purposes have other seeds.
 
     Example:
         >>> one, other = (named_seeds(0, name) for name in ("evaluation", "training"))
@@ -39,7 +39,7 @@ def named_seeds(seed: int, name: str) -> np.random.SeedSequence:
 
 
 class _Run(NamedTuple):
-    """What an episode came to."""
+    """The result of one episode."""
 
     returns: float
     success: float
@@ -49,7 +49,7 @@ class _Run(NamedTuple):
 
 
 class LiveExaminer(Examiner):
-    """Runs episodes in an environment, with seeds that are fresh in every evaluation."""
+    """Evaluates policies by running episodes, with new seeds in every evaluation."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class LiveExaminer(Examiner):
         optimum: bool = False,  # noqa: ARG002
         confirm: bool = False,
     ) -> Evaluation:
-        """What a policy does in each instance; the optimum is not known.
+        """Evaluate a policy in each instance; the optimum is not known.
 
-        If all episodes succeed and that is to be confirmed, more are run, one of each instance by
-        turns, until one does not succeed, or there are ``CONFIRMED`` of each. All of them count.
+        If all episodes succeed and ``confirm`` is true, more are run, one of each instance in turn,
+        until one fails or there are ``CONFIRMED`` of each. All of them are in the averages.
         """
         drawing, acting = (np.random.default_rng(part) for part in self.seeds.spawn(1)[0].spawn(2))
         options = [dict(each) for each in self.instances.values()]
@@ -153,7 +153,7 @@ def examiner_for(
     seed: int | np.random.SeedSequence,
     discount: float,
 ) -> LiveExaminer:
-    """Evaluates in an environment of its own, so that training does not notice."""
+    """An evaluator with an environment of its own, so that it does not change the training."""
     if evaluation_env is None:
         try:
             evaluation_env = copy.deepcopy(env)

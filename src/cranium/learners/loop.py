@@ -108,7 +108,7 @@ def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
 
 
 class About(NamedTuple):
-    """Who learns, and where: ``world`` is what tells it from others, ``encoding`` the product's."""
+    """Run metadata: ``world`` returns the fingerprint, ``encoding`` is that of the product."""
 
     learner: str
     config: LearnerConfig
@@ -131,7 +131,7 @@ class Loop:
         self.gap = gap
         self.curve: list[tuple[float, ...]] = []
         self.last: Evaluation | None = None
-        self.is_final = False  # whether the last evaluation says all that one at the end has to
+        self.is_final = False  # whether the last evaluation can serve as the final one
         self.solved_at: int | None = None
         self.streak = StreakFinder(until) if isinstance(until, Streak) else None
         self.interrupted = False

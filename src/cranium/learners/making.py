@@ -130,7 +130,7 @@ class Making:
 
             product = self.product
             functions = not product.automaton.is_constant
-            # What the world pays may be random, and so may a function of what is told less of.
+            # The environment's reward may be random; so may a function of discretised states.
             unsure = product.add_ground_reward or (functions and self.seen is None)
             pays_more = product.add_ground_reward or functions
             given = (memory, self.config, self.agent, self.seen, pays_more)

@@ -122,9 +122,9 @@ class Memory:
         return int(self.mind.q.shape[0])
 
     def grow(self, observations: int | None = None) -> None:
-        """Make room: for observations, or for what the space has come to hold.
+        """Make room for more observations, or for what was added to the configuration space.
 
-        What there is grows by doubling, so that all copying together is linear in it.
+        Arrays grow by doubling, so that the total cost of copying is linear.
         """
         self._look()
         sizes = (observations or self.room, *self._sizes())
@@ -135,7 +135,7 @@ class Memory:
         self._take_over()
 
     def _sizes(self) -> tuple[int, int]:
-        """For how many configurations and labels there must be room."""
+        """The number of configurations and labels for which there must be room."""
         labels, width = self.mind.reward.shape
         if len(self.space) > width:
             width = max(2 * width, len(self.space))
@@ -167,7 +167,7 @@ class Memory:
         self.position[kernels.BUFFERS : kernels.BUFFERS + len(places)] = places
 
     def _take_over(self) -> None:
-        """Copy what is new in the space into the tables."""
+        """Copy new configurations and labels into the tables."""
         mind, space, (rows, known) = self.mind, self.space, self._taken
         labels, count = len(space.labels), len(space)
         new = range(known, count)
@@ -193,7 +193,7 @@ class Memory:
         self._taken = (labels, count)
 
     def _admit(self, new: range) -> None:
-        """Add new configurations to the set of those that are imagined, where they belong to it."""
+        """Add new configurations to the set of counterfactual ones, if they belong to it."""
         mind, position = self.mind, self.position
         if self.config.configurations == "current":
             mind.members[0], position[kernels.MEMBERS] = position[kernels.CONFIGURATION], 1
@@ -215,7 +215,7 @@ class Memory:
         return None
 
     def _look(self) -> None:
-        """Work out what is new, labels or configurations, as far as nothing else new is met."""
+        """Compute the transitions of new labels and configurations."""
         rows, known = self._taken
         following = self.space.tables.next_configuration
         self._look_at(following[:, known:], 0, known)
@@ -234,7 +234,7 @@ class Memory:
         return sign * self.values_of_machine(self.config.shaping_discount, first=first)
 
     def values_of_machine(self, discount: float, bonus: float = 0.0, first: int = 0) -> Floats:
-        """What each configuration, from this one on, is worth if labels can be read at will."""
+        """The values of the configurations from ``first`` on, if every label could be chosen."""
         return machine_values(
             self.space.automaton,
             self.space.configurations[first:],

@@ -128,7 +128,7 @@ def doubt(model: Model) -> bool:
 
 @inner
 def _average(mean: Floats, slot: int, b: int, times: int, extra: Floats) -> None:
-    """Let what was paid count in the mean; what is always the same stays so, bit for bit."""
+    """Update the mean rewards. A reward that never changes keeps its value bit for bit."""
     for f in range(extra.shape[0]):
         if np.isnan(mean[slot, b, f]):
             mean[slot, b, f] = extra[f]
@@ -140,7 +140,7 @@ def _average(mean: Floats, slot: int, b: int, times: int, extra: Floats) -> None
 def record(
     model: Model, slot: int, x: int, after: int, row: int, ended: int, extra: Floats
 ) -> bool:
-    """Count an outcome; whether it is new. Rewards are averaged: the plan needs their mean."""
+    """Count an outcome and return whether it is new. The model keeps the mean of its rewards."""
     for b in range(model.outcomes[slot]):
         same = model.after[slot, b] == after and model.row[slot, b] == row
         if same and model.ended[slot, b] == ended:
@@ -186,7 +186,8 @@ def generalise(model: Model, guess: guesses.Guess, slot: int, actions: int) -> b
 def count(numbers: Longs, tried: int, outcomes: int, fresh: bool, trials: float) -> None:
     """Find out whether the world is random: one pair in ten of those tried more than once.
 
-    Where the world pays, too, a pair may be random without showing it: then every pair is taken to.
+    If the environment's reward is added, a pair may be random although its outcome is not. Then
+    every pair is taken to be random.
     """
     if tried == 2:
         numbers[TWICE] += 1

@@ -27,11 +27,12 @@ class NetworkConfig(LearnerConfig):
     """The settings of all learners with networks.
 
     Attributes:
-        configurations: Which are imagined for every experience that is drawn from the replay:
-            ``"current"`` is none but the real one; else those whose counters were ``"seen"`` where
-            the learner was to act, or all that are ``"reachable"``.
-        num_counterfactuals: How many of them, the real one included; left out, all of them if there
-            are at most 16, else 8, drawn anew each time.
+        configurations: The configurations for which a transition from the replay buffer is
+            relabelled: only the ``"current"`` one, those whose counter values were ``"seen"`` when
+            the learner chose an action, or all that are ``"reachable"``.
+        num_counterfactuals: The number of configurations for each transition, the real one
+            included. The default is all of them if there are at most 16, and otherwise 8, drawn
+            anew each time.
         hidden: The units of the hidden layers.
         learning_rate: Of Adam.
         batch: How many experiences are drawn for each update; with what is imagined, that many

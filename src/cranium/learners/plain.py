@@ -1,8 +1,8 @@
-"""Spaces, encodings, observations and configurations as plain data, for files; and back.
+"""Convert spaces, encodings, observations and configurations to plain data for files, and back.
 
-A file may have been damaged, or made by somebody who means harm: sizes, types and depths are
-checked before anything is made of them. What is wrong is a ``ValueError`` or one of its kin, which
-the reader of the file turns into an error of ours.
+A file may be damaged or hostile. Sizes, types and depths are therefore checked before objects are
+made. Invalid data raises ``ValueError`` or a similar error, which the reader of the file turns into
+a ``CraniumError``.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ __all__ = [
 ]
 
 DEEPEST = 20
-"""How deep spaces and observations may be nested."""
+"""The greatest depth of nested spaces and observations."""
 GREATEST = 2**62
 MOST_NUMBERS = 1 << 20
-"""How many numbers an observation may have."""
+"""The greatest number of numbers in an observation."""
 MOST_CLIP = 100_000
-"""Up to which value counters may be shown one-hot."""
+"""The greatest ``clip`` of one-hot counters."""
 
 
 def whole(value: Any, *, least: int = -GREATEST, most: int = GREATEST) -> int:
-    """Accept a whole number within bounds; neither a fraction nor an infinity is one.
+    """Check that a value is a whole number within bounds, and return it.
 
     Example:
         >>> whole(3, least=1)
@@ -57,7 +57,7 @@ def whole(value: Any, *, least: int = -GREATEST, most: int = GREATEST) -> int:
 
 
 def limit_from(value: Any) -> int | None:
-    """The limit of counters: a whole number, or None.
+    """Check a counter limit: a whole number, or None.
 
     Example:
         >>> limit_from(None), limit_from(5)
@@ -67,7 +67,7 @@ def limit_from(value: Any) -> int | None:
 
 
 def clip_from(value: Any) -> int:
-    """The greatest value of a counter that is told from others.
+    """Check the ``clip`` of an encoding.
 
     Example:
         >>> clip_from(10)
@@ -153,7 +153,7 @@ def _space_from(data: dict[str, Any], depth: int) -> spaces.Space[Any]:
         return spaces.Box(low, high, dtype=low.dtype.type)
     if "tuple" in data:
         return spaces.Tuple([space_from(one, depth + 1) for one in data["tuple"]])
-    # Of a plain dictionary the keys would be sorted, and with them the features.
+    # The keys of a plain dictionary would be sorted, and the features would change their order.
     parts = OrderedDict((name, space_from(one, depth + 1)) for name, one in data["dict"])
     if not all(isinstance(name, str) for name in parts):
         raise ValueError("keys that are not names")
@@ -226,7 +226,7 @@ def configurations_from(data: Any) -> tuple[Configuration, ...]:
 
 
 def encoding_data(encoding: Any) -> dict[str, Any] | None:
-    """How a product shows its observations; None if that is as a dictionary, or not ours.
+    """The encoding of a product as plain data; None for a ``DictEncoding``, or one of your own.
 
     Example:
         >>> encoding_data(DictEncoding()) is None

@@ -78,7 +78,7 @@ class PlannerBrain:
         self.guessing = config.generalise and self.numbering.fits and not pays_more
         self.unsure = unsure  # whether rewards may be random although their outcome is certain
         self.codes = np.zeros(0, np.int32)
-        self.hoped = 0  # for how many configurations it is known what may be hoped for
+        self.hoped = 0  # the number of configurations with an optimistic value
         self.model: Any = None
         self.plan: Any = None
         self.edges = 1 << 14
@@ -133,7 +133,7 @@ class PlannerBrain:
         )
 
     def _take_over(self) -> None:
-        """Hope for what is new in the space; nothing that was planned holds any more."""
+        """Compute optimistic values of new configurations; the plan is then out of date."""
         model, space = self.model, self.memory.space
         bonus = max(self.config.highest_reward or 0.0, 0.0)
         more = self.memory.values_of_machine(self.config.discount, bonus, first=self.hoped)
@@ -143,7 +143,7 @@ class PlannerBrain:
         model.numbers[knowing.EMPTY] = space.labels.index(0) if 0 in space.labels else -1
 
     def grow(self, observations: int | None = None) -> None:
-        """Make room; where there is enough, nothing is copied."""
+        """Make room; if there is enough, nothing is copied."""
         self.memory.grow(observations)
         if self._is_full() or not self._fits():
             self._make_room(more=1)
@@ -151,7 +151,7 @@ class PlannerBrain:
             self._take_over()
 
     def _fits(self) -> bool:
-        """Whether there is room for as much as the memory holds."""
+        """Whether the arrays have the sizes of the memory."""
         mind, model = self.memory.mind, self.model
         total = self.numbering.total if self.guessing else self.memory.room
         held = (len(model.roots), model.split.shape[1], model.extra.shape[2])

@@ -148,7 +148,7 @@ def _expand(model: Model, guess: Guess, tables: Tables, plan: Plan, i: int, acti
             which = tables.function[row, x]
             unpaid = which >= 0 and np.isnan(model.extra[slot, b, 1 + which])
             if then == UNKNOWN or (then >= 0 and unpaid):
-                # It leads to a configuration that was never met, or nobody knows what it pays here.
+                # The next configuration was never met, or its reward function was never seen.
                 plan.gain[i, action] += share * model.hope[x]
                 continue
             if then < 0:
@@ -295,7 +295,7 @@ def remember(
     elif model.tried[slot] & (model.tried[slot] - 1) == 0 and (
         model.outcomes[slot] > 1 or model.numbers[UNSURE]
     ):
-        # Of a random pair shares and means change with every trial: looked at now and then.
+        # The frequencies and means of a random pair change with every trial: plan again at times.
         model.numbers[STALE] = 1
     count(model.numbers, model.tried[slot], model.outcomes[slot], fresh, trials)
     if first and whole and (model.numbers[GUESSING] or model.numbers[DOUBTING]):

@@ -27,9 +27,9 @@ Unknown = Literal["error", "random", "nearest"]
 class Policy(Acting):
     """The greedy policy of what was learned: O observations, X configurations, A actions.
 
-    :meth:`act` takes what the environment shows and ``info``; calling the policy takes the ground
-    observation and the configuration. The same numbers are the same observation, whatever their
-    dtype, and whether they are an array, a list or a tuple.
+    :meth:`act` takes an observation and ``info``. Calling the policy takes the ground observation
+    and the configuration. Observations with the same numbers are the same observation, for any
+    dtype, and as an array, a list or a tuple.
 
     Attributes:
         q: The values. [O, X, A]
@@ -42,11 +42,11 @@ class Policy(Acting):
             ``"nearest"`` takes the configuration of the same machine state with the nearest
             counters, zero where they are zero (there is no nearest observation: that is an error).
         discretise: What is done to an observation first.
-        world: What tells the world that it was made in from others, part by part.
+        world: The fingerprint of the world in which it was trained, part by part.
         about: How it was made: the learner, its settings, the seed, the samples.
-        observation_space: The observations of the ground environment, if they are known. It is not
-            used if those that were learned are not in it.
-        product_encoding: How the product shows its observations, if that is not as a dictionary.
+        observation_space: The observation space of the ground environment, if it is known. It is
+            not used if the observations of the table are not in it.
+        product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
 
     Example:
         >>> import cranium, gymnasium
@@ -85,7 +85,7 @@ class Policy(Acting):
     _conforms: bool = field(init=False, repr=False)
 
     def _is_conforming(self) -> bool:
-        """Whether the space is to be believed: some environments show what is not in theirs."""
+        """Whether the observations are in the space: those of some environments are not."""
         if self.observation_space is None:
             return False
         if self.discretise is not None or not self.observations:
@@ -212,13 +212,14 @@ class Policy(Acting):
         if number is None and self.unknown != "random":
             raise PolicyError(
                 f"the observation {written(observation)} was never met in training",
-                fix="see whether the environment is the one that it was trained in, and train for "
-                'longer; only where any action will do, take policy.with_unknown("random")',
+                fix="check that the environment is the one in which the policy was trained, or "
+                "train for longer; if any action will do, use "
+                'policy.with_unknown("random")',
             )
         return number
 
     def _find(self, observation: Any) -> int | None:
-        """The number of an observation, if it was met; one that is none of its space is refused."""
+        """The number of an observation, if it is known; one that is not in the space is refused."""
         if self.discretise is not None:
             seen = self.conformed(observation) if self._conforms else observation
             return self._numbers.get(hashable(self.discretise(seen)))
@@ -242,7 +243,7 @@ class Policy(Acting):
             >>> policy.place(Configuration("counting", (9,)))
             Traceback (most recent call last):
             cranium.errors.PolicyError: the configuration ⟨counting, 9⟩ is beyond what was learned
-              fix: train with a greater counter_limit, or take policy.with_unknown("nearest")
+              fix: train with a greater counter_limit, or use policy.with_unknown("nearest")
         """
         place = self._places.get(configuration)
         if place is not None or self.unknown == "random":
@@ -252,7 +253,7 @@ class Policy(Acting):
         if place is None:
             raise PolicyError(
                 f"the configuration {configuration} is beyond what was learned",
-                fix='train with a greater counter_limit, or take policy.with_unknown("nearest")',
+                fix='train with a greater counter_limit, or use policy.with_unknown("nearest")',
             )
         return place
 

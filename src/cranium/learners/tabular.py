@@ -60,7 +60,7 @@ class TabularRun:
         memory.position[kernels.CONFIGURATION] = start
         note(memory.mind, start)
         self.rows = model.world.observation[model.state]
-        # Beyond a limit of its own the learner has no number for a configuration.
+        # The learner has no number for a configuration beyond its own counter limit.
         places = {x: number for number, x in enumerate(memory.space.configurations)}
         numbers = np.array([places.get(x, -1) for x in model.space.configurations])
         self.columns = np.maximum(numbers, 0)[model.configuration]
@@ -127,7 +127,7 @@ def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None
 
 
 def _cumulative(world: TabularWorld) -> Floats:
-    """The probabilities of each pair, added up in their order: as a live world does, bit by bit."""
+    """The cumulative probabilities of each pair, added in the order that a live world uses."""
     total = world.probability.copy()
     place = np.arange(len(total)) - world.first[world.pair]  # among the outcomes of the pair
     order = np.argsort(place, kind="stable")

@@ -46,7 +46,7 @@ __all__ = ["TrainingResult", "train", "train_seeds"]
 
 MOST_SAMPLES = 2**24
 MOST_LISTED = 2_000_000
-"""How many pairs a task may have, if it is listed for evaluation only."""
+"""The greatest number of pairs of a task that is made into a table for evaluation only."""
 
 
 def train(
@@ -87,19 +87,21 @@ def train(
             ``streak_at`` of the result is exact.
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
-        counter_limit: Up to which counter values configurations are imagined (at most the product's
-            own limit); beyond it an episode overflows. The evaluation and its optimum stay those of
-            the task: an episode that passes the limit is a failure there. Left out, the limit is
-            the product's, and of the configurations those are imagined that can happen in this
-            world, or (in Python) all, if there are at most 2,000, else those that are met.
+        counter_limit: The greatest counter value of imagined configurations (at most the product's
+            own limit). A training episode that passes it overflows. Evaluations and the optimum are
+            still about the task of the product: there an episode that passes this limit is a
+            failure. By default the limit is the product's. The learner then imagines the
+            configurations that can occur in this world; in Python, all configurations if there are
+            at most 2,000, and otherwise those that it has met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
         evaluate_every: After how many samples the greedy policy is looked at; by default it is
             looked at a hundred times, a network in a world that is not finite ten times.
         instances: Which instances of the task are asked for: see :func:`cranium.evaluate`.
         evaluation_env: Where to evaluate, if not in a copy (in Python).
-        evaluation_episodes: For how many episodes of each instance (in Python), with fresh seeds in
-            every evaluation. If all of them succeed, more are run, until one fails or there are at
-            least 100 of each instance: only then the task counts as solved.
+        evaluation_episodes: The number of episodes of each instance in an evaluation (in Python),
+            with new seeds in every evaluation. If all of them succeed, more are run until one fails
+            or there are at least 100 of each instance. The task counts as solved only if all of
+            them succeed.
         discretise: What to make of an observation, if they are not finitely many (in Python).
         log: Whether to keep a log of the training episodes, as a streak always does.
         progress: Whether to show how it goes, on standard error.
@@ -204,7 +206,7 @@ def _name(env: gym.Env[Any, Any]) -> str:
 
 
 def generators(seed: int) -> tuple[np.random.Generator, int]:
-    """The agent's random numbers, and the seed with which the environment is reset.
+    """The random generator of the agent, and the seed with which the environment is reset.
 
     Example:
         >>> generators(0)[1] == generators(0)[1] != generators(1)[1]
@@ -286,9 +288,9 @@ def _model(
 ) -> tuple[TabularProduct | None, str | None]:
     """The product as arrays, or None if the environment is to step in Python.
 
-    It is the task as the product has it, whatever limit the learner was given, for that is what is
-    evaluated. Only where that cannot be listed, it is the task up to the learner's limit, and the
-    second value says why the optimum is not known.
+    The arrays have the product's counter limit, not the learner's, because the task of the product
+    is what is evaluated. If these would be too large, they have the learner's limit, and the second
+    value says why the optimum is not known.
     """
     product = find_product(env)
     most = product.counter_limit
@@ -316,7 +318,7 @@ def _model(
 def _whole(
     product: AutomatonAugmentedMDP, model: TabularProduct
 ) -> tuple[TabularProduct, str | None]:
-    """The task without the learner's own limit, if a counter can pass it."""
+    """The arrays with the product's counter limit, if a counter can pass the learner's."""
     limit = model.space.counter_limit
     if limit == product.counter_limit or OVERFLOW not in model.space.configurations:
         return model, None
@@ -331,7 +333,7 @@ def _whole(
     except (SpaceError, RunError) as problem:
         return model, (
             f"the task without the learner's counter limit cannot be listed ({problem.message}): "
-            "beyond the limit episodes count as failures here, and the optimum is not known"
+            "episodes that pass the limit count as failures, and the optimum is not known"
         )
     return whole, None
 

@@ -1,9 +1,9 @@
-"""The guard against wrappers around a product that change what it does.
+"""Checks that wrappers around a product do not change its steps, rewards and ends.
 
-What is imagined follows the machine: its rewards, its ends, one label for each step. So must what
-is real, or a learner would mix the two. Everything that steps an environment in Python is guarded
-by the functions of this module: tables, networks, evaluations, and the replay buffers for
-Stable-Baselines3, whose products may run in other processes and tell in ``info`` what they did.
+Imagined transitions follow the machine: its rewards, its ends, one label for each step. Real
+transitions must follow it, too, or a learner would mix both. Everything that steps an environment
+in Python uses these checks: learners with tables and networks, evaluations, and the replay buffers
+for Stable-Baselines3, whose products may run in other processes and report their steps in ``info``.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = [
 ]
 
 TOLERANCE = 1e-6
-"""How far, of its size, a reward in single precision may be from the machine's."""
+"""The greatest relative difference of a reward in single precision from the machine's."""
 TOLD = ("label", "ground_terminated", "machine_state", "counters", "success", "overflow")
-"""What every step of a product tells."""
+"""The keys in the ``info`` of every step of a product."""
 INSIDE = "put wrappers around the environment, inside the product: cranium.product(wrapped, …)"
 
 
@@ -45,70 +45,68 @@ def is_due(reward: float, due: float) -> bool:
 
 
 def check_reward(reward: float, due: float) -> None:
-    """Refuse a reward that is not the one that the machine pays.
+    """Refuse a reward that is not the machine's.
 
     Example:
         >>> check_reward(1.0, 1.0)
         >>> check_reward(0.5, 1.0)  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        cranium.errors.WorldError: something around the product changes the reward: 0.5 was paid...
+        cranium.errors.WorldError: a wrapper around the product changes the reward: 0.5 was paid...
     """
     if not is_due(reward, due):
         raise WorldError(
-            f"something around the product changes the reward: {reward:.9g} was paid, {due:.9g} by "
-            "the machine; or a reward function is another one than the environment's, or pays "
-            "something else when it is asked again",
-            fix="change the machine's rewards (in Stable-Baselines3, VecNormalize may stay); let "
-            "reward functions depend on nothing but (s, a, s′)",
+            f"a wrapper around the product changes the reward: {reward:.9g} was paid, {due:.9g} by "
+            "the machine; or a reward function differs from the environment's, or does not always "
+            "return the same for the same (s, a, s′)",
+            fix="change the rewards of the machine instead (in Stable-Baselines3, VecNormalize is "
+            "allowed); let reward functions depend on nothing but (s, a, s′)",
         )
 
 
 def check_steps(taken: int) -> None:
-    """Refuse anything but one step of the product for one of the environment: labels would be lost.
+    """Refuse anything but one step of the product for one of the environment.
 
     Example:
         >>> check_steps(1)
         >>> check_steps(4)
         Traceback (most recent call last):
-        cranium.errors.WorldError: something around the product takes several of its steps at once
-          (4), and only the label of the last is told
+        cranium.errors.WorldError: a wrapper around the product takes several of its steps at once
+          (4), and info has only the label of the last
           fix: put wrappers around the environment, inside the product: cranium.product(wrapped, …)
     """
     if taken > 1:
         told = (
-            f"takes several of its steps at once ({taken}), and only the label of the last is told"
+            f"takes several of its steps at once ({taken}), and info has only the label of the last"
         )
     elif taken < 1:
-        told = "takes no step, or begins the next episode by itself"
+        told = "takes no step of the product, or begins the next episode by itself"
     else:
         return
     raise _refusal(told)
 
 
 def check_end(*, ended: bool, cut_off: bool, terminated: bool, truncated: bool) -> None:
-    """Refuse an end that is not the product's, and one of the product's that is hidden.
+    """Refuse a termination that is not the product's, and an end of the product that is hidden.
 
-    Only cutting episodes off is up to the environment, as a time limit does.
+    A wrapper may truncate episodes, as a time limit does.
 
     Args:
         ended: Whether the product terminated.
         cut_off: Whether it truncated.
-        terminated: Whether the environment says so.
-        truncated: The same.
+        terminated: Whether the environment returned ``terminated``.
+        truncated: Whether the environment returned ``truncated``.
 
     Example:
         >>> check_end(ended=False, cut_off=False, terminated=False, truncated=True)
         >>> check_end(ended=True, cut_off=False, terminated=False, truncated=False)
         Traceback (most recent call last):
-        cranium.errors.WorldError: something around the product hides the end of an episode
+        cranium.errors.WorldError: a wrapper around the product hides the end of an episode
           fix: put wrappers around the environment, inside the product: cranium.product(wrapped, …)
     """
     if terminated and not ended:
-        told = (
-            "ends episodes: whether they would have ended from other configurations, nobody knows"
-        )
+        told = "ends episodes, and nothing says whether they would end in other configurations"
     elif ended and truncated and not terminated:
-        told = "says of an episode that ended that it was only cut off"
+        told = "reports an episode that was terminated as truncated"
     elif (ended or cut_off) and not (terminated or truncated):
         told = "hides the end of an episode"
     else:
@@ -117,24 +115,24 @@ def check_end(*, ended: bool, cut_off: bool, terminated: bool, truncated: bool) 
 
 
 def check_told(info: Mapping[str, Any]) -> None:
-    """Refuse what does not tell what a product tells.
+    """Refuse an ``info`` without the keys of a product.
 
     Example:
         >>> check_told({})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        cranium.errors.WorldError: the environment does not tell its 'label': it is no product...
+        cranium.errors.WorldError: info has no 'label': the environment is not a product, or...
     """
     for key in TOLD:
         if key not in info:
             raise WorldError(
-                f"the environment does not tell its {key!r}: it is no product, or a wrapper around "
-                "it keeps that back",
-                fix="make one: cranium.product(env, automaton)",
+                f"info has no {key!r}: the environment is not a product, or a wrapper around the "
+                "product removes it",
+                fix="make a product: cranium.product(env, automaton)",
             )
 
 
 def check_wrappers(env: gym.Env[Any, Any]) -> None:
-    """Refuse what is known to pay something else than the machine, before anything is learned.
+    """Refuse wrappers that are known to change rewards, before the training begins.
 
     Example:
         >>> import cranium
@@ -157,8 +155,8 @@ def check_wrappers(env: gym.Env[Any, Any]) -> None:
 class Guard:
     """Compares each step of an environment with what the product inside it did.
 
-    Call :meth:`begin` after every reset and :meth:`step` after every step. A loop in which that
-    counts may count down ``left`` itself and call :meth:`check` only when the episode is over, when
+    Call :meth:`begin` after every reset and :meth:`step` after every step. A loop that must be fast
+    may count down ``left`` itself, and call :meth:`check` only when the episode is over, when
     ``product.steps_left`` is not ``left``, or when the reward is not ``product.last_reward``.
 
     Example:
@@ -176,7 +174,7 @@ class Guard:
         ...     guard.step(reward, terminated, truncated)
         ... except cranium.CraniumError as error:
         ...     print(str(error)[:58])
-        something around the product takes several of its steps at
+        a wrapper around the product takes several of its steps at
     """
 
     def __init__(self, env: gym.Env[Any, Any], product: AutomatonAugmentedMDP) -> None:
@@ -185,7 +183,7 @@ class Guard:
         self.left = 0  # what the product's ``steps_left`` must be
 
     def begin(self) -> None:
-        """Check that an episode of the product has begun, and nothing else."""
+        """Check that an episode of the product has begun, and that no step was taken."""
         self.left = self.product.horizon or -1
         if self.product.steps_left != self.left:
             raise _refusal("takes steps of its own in reset, or does not reset the product")
@@ -206,13 +204,13 @@ class Guard:
         check_reward(float(reward), float(product.last_reward))
 
     def check_configuration(self, reached: Configuration) -> None:
-        """Check that the product is where the labels that were told led the learner."""
+        """Check that the labels in ``info`` lead to the configuration of the product."""
         if self.product.configuration != reached:
             raise _refusal(
-                f"changes what the product tells: it is in {self.product.configuration}, but the "
-                f"labels led to {reached}"
+                f"changes the labels in info: the product is in {self.product.configuration}, but "
+                f"the labels lead to {reached}"
             )
 
 
 def _refusal(told: str) -> WorldError:
-    return WorldError(f"something around the product {told}", fix=INSIDE)
+    return WorldError(f"a wrapper around the product {told}", fix=INSIDE)

@@ -84,9 +84,9 @@ def as_push(
 
 
 def _singles(action: Any) -> NDArray[np.float32]:
-    """Numbers in single precision; none if they are no numbers."""
+    """The action as float32; an empty array if it does not consist of numbers."""
     try:
-        with np.errstate(over="ignore"):  # what is beyond it is refused as infinite
+        with np.errstate(over="ignore"):  # too large a number is infinite, and refused
             return np.asarray(action, np.float32)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0, np.float32)

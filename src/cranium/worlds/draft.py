@@ -1,4 +1,4 @@
-"""A table of a world while it is being made."""
+"""Build the table of a world."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Draft:
         return self.numbers.setdefault(state, len(self.numbers))
 
     def begin(self, starts: Iterable[tuple[float, Hashable]]) -> None:
-        """Say where episodes begin."""
+        """Add the initial states and their probabilities."""
         every = list(starts)
         chances = as_probabilities([probability for probability, _ in every], "the starts")
         for probability, (_, state) in zip(chances, every, strict=True):
@@ -60,7 +60,7 @@ class Draft:
             self.alive.add(number)
 
     def unvisited(self) -> Iterable[Any]:
-        """The states in order, those that are met on the way included."""
+        """Iterate over the states in order, including those that are added meanwhile."""
         states = list(self.numbers)
         index = 0
         while index < len(self.numbers):
@@ -70,10 +70,10 @@ class Draft:
             index += 1
 
     def pair(self, outcomes: Iterable[tuple[float, Hashable, Events, bool, float]]) -> None:
-        """Say what the next action leads to.
+        """Add the outcomes of the next pair of a state and an action.
 
-        Outcomes that are the same stay apart: drawn in this order they are what the environment
-        draws from the same random numbers.
+        Equal outcomes are not merged: drawn in this order, they are what the environment draws with
+        the same random numbers.
         """
         every = list(outcomes)
         chances = self._check([outcome[0] for outcome in every]) if every else []
@@ -85,7 +85,7 @@ class Draft:
         self.first.append(len(self.outcomes))
 
     def _check(self, chances: list[float]) -> list[float]:
-        """Refuse outcomes of the next action that are no distribution."""
+        """Refuse outcomes of the next pair whose probabilities are not a distribution."""
         with suppress(WorldError):
             return as_probabilities(chances, "they")
         number, action = divmod(len(self.first) - 1, self.num_actions)
@@ -93,19 +93,19 @@ class Draft:
         return as_probabilities(chances, f"the outcomes of action {called} in {shorten(state)}")
 
     def check_alive(self) -> None:
-        """Refuse states in which an episode can be, and an action leads nowhere."""
+        """Refuse an action without outcomes in a state that an episode can reach."""
         for row in np.flatnonzero(np.diff(self.first) == 0):
             number, action = divmod(int(row), self.num_actions)
             if number in self.alive:
                 state = list(self.numbers)[number]
                 raise WorldError(
                     f"action {self.actions[action]} has no outcomes in {shorten(state)}",
-                    fix="an action leads somewhere wherever an episode can be; where nothing "
-                    "happens, to the same state",
+                    fix="give every action an outcome in every state that an episode can reach; "
+                    "if nothing happens, the outcome is the same state",
                 )
 
     def finish(self, observe: Callable[[Any], Any]) -> TabularWorld:
-        """The table."""
+        """Return the table."""
         initial = np.zeros(len(self.numbers))
         for number, probability in self.starts.items():
             initial[number] = probability

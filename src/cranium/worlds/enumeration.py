@@ -28,15 +28,15 @@ from cranium.worlds.verification import Clock, Walk, lifted_limits, time_limit
 __all__ = ["confirm", "enumerate_env", "farthest"]
 
 RANDOM_TRIES = 50
-"""How often an action is tried in a state, at most, if random numbers are drawn there."""
+"""The greatest number of tries of an action in a state, if the step draws random numbers."""
 MORE_TRIES = 3_000
-"""How many such tries there are at most, all together."""
+"""How many such tries there should be in total."""
 LONGEST = 10_000
-"""How many steps the longest walk takes, unless the horizon is known."""
+"""The length of the longest walk if the horizon is not known."""
 FARTHEST = 100_000
-"""How many it takes at most, if the environment has a limit of its own that says so."""
+"""The greatest length of a walk, if the environment names a time limit of its own."""
 HINTS = ("max_steps", "_max_episode_steps", "max_episode_steps", "max_episode_length", "time_limit")
-"""What environments call a limit of their own: where to look, not what to believe."""
+"""Attributes in which environments keep a time limit. They decide only how long to walk."""
 
 
 def enumerate_env(
@@ -54,16 +54,17 @@ def enumerate_env(
 
     The environment is copied, so that every state can be returned to; one that cannot be copied is
     reset, and led there again. Starts may be random: they are sampled, so their probabilities are
-    estimates. Actions may not be: each is tried several times, with other random numbers in every
-    generator that the environment holds. Where it draws some, each is tried up to 50 times.
+    estimates. Actions may not be random: each is tried several times, with new seeds for every
+    random generator that the environment holds. A step that draws random numbers is tried up to 50
+    times.
 
-    In the end random walks compare the table with the environment, which also finds state that is
-    hidden. Some of them make episodes last for as long as they can: an environment that cuts every
-    episode off after the same number of steps gets that as its ``horizon``; one that ends, or cuts
-    off, by anything else that it hides is refused.
+    At the end random walks compare the table with the environment, which also finds hidden state.
+    Some of these walks make episodes as long as possible. If the environment truncates every
+    episode after the same number of steps, this number is the ``horizon`` of the table. If it
+    terminates or truncates episodes by any other hidden state, it is refused.
 
-    All of this is sampled, not proved: ``sampled`` of the table says what it rests on. A clock that
-    strikes after more than ``longest`` steps, or an outcome that never happened, is not in it.
+    The table is a sample, not a proof; its ``sampled`` says how much was tried. A time limit of
+    more than ``longest`` steps is not found, and an outcome that never occurred is missing.
 
     Args:
         env: The environment, with discrete actions.
@@ -72,9 +73,9 @@ def enumerate_env(
             observation.
         starts: How often to reset it, to learn where episodes begin.
         repeats: How often to try each action in each state.
-        verify: How many random steps to compare in the end, besides the long walks; 0 for none.
-        longest: How many steps the longest walk takes at most; by default 10,000, or more if the
-            environment says that it has a greater limit.
+        verify: How many random steps to compare at the end, besides the long walks; 0 for no walks.
+        longest: The greatest length of a walk. The default is 10,000, or more if the environment
+            names a greater time limit.
         seed: For the resets and the trials.
 
     Example:
@@ -108,7 +109,7 @@ def confirm(
     steps: int,
     longest: int | None = None,
 ) -> TabularWorld:
-    """Compare a table with its environment, and add when that cuts episodes off by itself.
+    """Compare a table with its environment, and add the time limit of the environment's own.
 
     Example:
         >>> lake = gym.make("FrozenLake-v1").unwrapped
@@ -123,7 +124,7 @@ def confirm(
 
 
 def farthest(env: gym.Env[Any, Any]) -> int:
-    """How many steps to walk at most, so that a clock of the environment's own is seen.
+    """The length of a walk that is long enough to meet the environment's own time limit.
 
     Example:
         >>> farthest(gym.make("FrozenLake-v1"))
@@ -192,8 +193,8 @@ class _Enumeration:
             self._remember(state, self.env, self.seed + index, (), observation)
             self.alive.add(state)
             counts[state] = counts.get(state, 0) + 1
-        # Breadth first: no state is left later than it can be, so a clock strikes in none before
-        # it must.
+        # Breadth first: every state is tried as early in an episode as possible, so that a hidden
+        # time limit does not disturb the tries if that can be avoided.
         waiting, tried = deque(counts), {}
         while waiting:
             state = waiting.popleft()
@@ -213,14 +214,14 @@ class _Enumeration:
         return self.draft.finish(lambda state: self.places[state].seen)
 
     def sampling(self, world: TabularWorld, starts: int) -> Sampling:
-        """What the table rests on."""
+        """How much was tried."""
         pairs = int((np.diff(world.first) > 0).sum())
         more = max(self.random_tries, self.repeats) if self.random else 0
         told = (len(self.random), more, starts, self.steps, self.longest)
         return Sampling(self.repeats, pairs, *told)
 
     def _try(self, state: Hashable, action: int, times: int, found: _Tried | None = None) -> _Tried:
-        """What an action leads to, the same every time."""
+        """The outcome of an action, which must be the same in every try."""
         place = self.places[state]
         for _ in range(times):
             trial = self._return_to(place)
@@ -264,12 +265,12 @@ class _Enumeration:
             self.places[state] = _Place(snapshot, seed, actions, kept(seen), held)
 
     def _return_to(self, place: _Place) -> gym.Env[Any, Any]:
-        """An environment in a state, which draws other random numbers than ever before."""
+        """An environment in this state, with new seeds for its random generators."""
         if place.env is not None:
             copies: dict[int, Any] = {}
             trial = copy.deepcopy(place.env, copies)
             self.watched = [copies.get(id(one), one) for one in place.generators]
-            # What a copy shares with others goes on by itself.
+            # A generator that copies share is not reseeded: it draws new numbers anyway.
             own = [one for one in self.watched if not any(one is g for g in place.generators)]
         else:
             trial = self.env

@@ -50,13 +50,13 @@ class Outcome(NamedTuple):
 
 MAX_MOVES = 1 << 16
 GREATEST = 2**31 - 1
-"""The greatest number of times that something can be had."""
+"""The greatest number of times that an event can be asked for."""
 WIDEST = 1000
 """How far apart the least and the greatest of a drawn number may be: all of them are listed."""
 SLACK = 1e-9
-"""How far from 1 probabilities may sum up: that much is lost by rounding."""
+"""How far the sum of probabilities may be from 1, because of rounding."""
 ROUGH = 5e-7
-"""The same for numbers in single precision: then they are divided by their sum."""
+"""The same for probabilities in single precision, which are then divided by their sum."""
 
 
 class FiniteWorld(gym.Env[Observation, np.int64]):
@@ -139,9 +139,9 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         return {}
 
     def twin(self) -> Self:
-        """A second world with the same model, to step in without disturbing this one.
+        """A second world with the same model, whose steps do not change the state of this one.
 
-        What was worked out stays behind, and what the model is made of is shared.
+        Caches are not copied. The objects that the model consists of are shared.
         """
         other = copy.copy(self)
         other.state, other.events = None, frozenset()
@@ -158,7 +158,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
         if options or self._starts is None:
             named = self.initial(options or {})
             chances = as_probabilities([probability for probability, _ in named], "the starts")
-            starts: dict[Any, float] = {}  # one that is named twice is one, as in the listed world
+            starts: dict[Any, float] = {}  # a state that is named twice is one, as in the table
             for probability, (_, state) in zip(chances, named, strict=True):
                 starts[state] = starts.get(state, 0.0) + probability
             found = list(starts.values()), list(starts)
@@ -217,7 +217,7 @@ class FiniteWorld(gym.Env[Observation, np.int64]):
 
 
 def check_probabilities(chances: Iterable[float], what: str, *, slack: float = SLACK) -> None:
-    """Refuse what is no probability distribution.
+    """Refuse probabilities that are not a distribution.
 
     Example:
         >>> check_probabilities([0.5, 0.3], "the starts")

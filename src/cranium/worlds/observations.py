@@ -1,4 +1,4 @@
-"""Observations of any space: kept safe, as keys, as text, and as their space would have them."""
+"""Observations of any space: copied, as keys, as text, and converted to their space."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from cranium.errors import WorldError, shorten
 __all__ = ["conform", "hashable", "kept", "written"]
 
 NAN = "nan"
-"""Stands in a key for what is not a number: NaN is not even equal to itself."""
+"""Stands for NaN in a key, because NaN is not equal to itself."""
 MOST_NUMBERS = 1000
-"""An array of more numbers is known by a digest of them: a tuple would take too much room."""
+"""The key of an array with more numbers is a digest: a tuple would take too much memory."""
 
 
 def kept(observation: Any) -> Any:
@@ -37,10 +37,10 @@ def kept(observation: Any) -> Any:
 
 
 def hashable(observation: Any) -> Hashable:
-    """An observation as a key: the same numbers are the same key, however they are kept.
+    """An observation as a key of a dictionary: the same numbers have the same key.
 
-    Neither the dtype of an array matters, nor whether it is an array, a list or a tuple, nor the
-    sign of a zero.
+    The dtype does not matter, nor whether it is an array, a list or a tuple, nor the sign of a
+    zero.
 
     Example:
         >>> hashable({"x": np.int64(3), "y": np.array([1, 2], np.uint8)})
@@ -107,12 +107,12 @@ def _is_large(observation: Any) -> bool:
 
 
 def conform(observation: Any, space: spaces.Space[Any], *, precisely: bool = True) -> Any:
-    """An observation as its space would have it: arrays of the space's dtype and shape.
+    """Convert an observation to its space: to arrays of the space's dtype and shape.
 
-    Lists, tuples and arrays of other dtypes become what an environment with that space shows, if
-    their numbers are the same. Bounds are not looked at. An array of fractions keeps a precision
-    that is greater than its space's, because some environments show more than their space says;
-    with ``precisely=False`` it is rounded to the dtype of the space, too.
+    Lists, tuples and arrays of other dtypes are converted if that does not change their numbers.
+    Bounds are not checked. A float array may keep a greater precision than its space has, because
+    some environments return such observations; with ``precisely=False`` it is rounded to the dtype
+    of the space.
 
     Raises:
         WorldError: It has another shape, other parts, or numbers that the dtype cannot hold.
@@ -124,7 +124,7 @@ def conform(observation: Any, space: spaces.Space[Any], *, precisely: bool = Tru
         Traceback (most recent call last):
         cranium.errors.WorldError: the observation ((2, 0),) has the shape (1, 2), not (2,) as in
         MultiDiscrete([3 3])
-          fix: give it as the environment shows it
+          fix: give the observation as the environment returns it
     """
     if isinstance(space, spaces.Discrete):
         return observation if type(observation) is int else int(_numbers(observation, space, ()))
@@ -160,10 +160,12 @@ def _numbers(
     if found.dtype.kind not in "biuf":
         raise _strange(observation, "not made of numbers", space)
     if found.shape != shape:
-        wanted = f"not {shape} as in" if shape else "where one number is observed, in"
+        wanted = f"not {shape} as in {space}"
+        if not shape:
+            wanted = f"but an observation in {space} is one number"
         raise WorldError(
-            f"the observation {written(observation)} has the shape {found.shape}, {wanted} {space}",
-            fix="give it as the environment shows it",
+            f"the observation {written(observation)} has the shape {found.shape}, {wanted}",
+            fix="give the observation as the environment returns it",
         )
     kind = np.dtype(space.dtype or np.int64)
     if precisely and kind.kind == "f" == found.dtype.kind and isinstance(observation, np.ndarray):
@@ -178,5 +180,5 @@ def _numbers(
 def _strange(observation: Any, what: str, space: spaces.Space[Any]) -> WorldError:
     return WorldError(
         f"the observation {shorten(observation)} is {what}: observations are in {space}",
-        fix="give it as the environment shows it",
+        fix="give the observation as the environment returns it",
     )

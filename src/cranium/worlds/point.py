@@ -177,7 +177,7 @@ class PointWorld(gym.Env[Floats, Any]):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What it was made with, as far as that matters to what happens in it.
+        """The arguments that the dynamics, the events and the observations depend on.
 
         Example:
             >>> PointWorld(speed=0.2).parameters["speed"]

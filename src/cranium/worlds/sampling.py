@@ -1,4 +1,4 @@
-"""What can be known of an environment by trying it out, and where its random numbers come from."""
+"""How the table of an environment was sampled, and the random generators that it holds."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ import numpy as np
 __all__ = ["Sampling", "draws", "generators", "reseed"]
 
 MAX_OBJECTS = 100_000
-"""In how many objects of an environment a generator is looked for."""
+"""The greatest number of objects in which generators are searched for."""
 Generator = np.random.Generator | np.random.RandomState | random.Random
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """What a table rests on that was made by trying an environment out, not from a model.
+    """How a table was sampled that was made by trying actions, not from a model.
 
-    Nothing of this is a proof: whatever never happened while it was tried out is missing.
+    It is not a proof: an outcome that never occurred in a try is missing in the table.
 
     Attributes:
-        tries: How often each action was tried in each state, at least.
-        pairs: How many pairs of a state and an action there were.
-        random: In how many of them the environment drew random numbers, although nothing changed.
-        random_tries: How often each of those was tried.
-        starts: How often the environment was reset, to learn where episodes begin.
-        steps: How many steps of random walks agreed with the table in the end.
-        longest: How many steps the longest of these walks had.
+        tries: The least number of tries of each action in each state.
+        pairs: The number of pairs of a state and an action.
+        random: The number of pairs whose step drew random numbers, with equal outcomes each time.
+        random_tries: The number of tries of each of those.
+        starts: The number of resets, to estimate the initial states.
+        steps: The number of steps of random walks, all of which agreed with the table.
+        longest: The number of steps of the longest of these walks.
 
     Example:
         >>> print(Sampling(3, 40, 0, 0, 100, 1200, 500))
-        tried out: 40 pairs of a state and an action 3 times each, 100 starts; random walks of 1,200 steps agreed, the longest of 500; no random numbers were seen to be drawn
+        sampled: 40 pairs of a state and an action were tried 3 times each, and 100 starts drawn; random walks of 1,200 steps in total agreed, the longest of 500; no random numbers were seen
     """  # noqa: E501 - one line of output
 
     tries: int
@@ -47,10 +47,10 @@ class Sampling:
 
     @property
     def missed(self) -> float | None:
-        """How likely an outcome may be, and still have been missed: the rule of three.
+        """The greatest probability of an outcome that may have been missed: the rule of three.
 
-        None if no random numbers were seen to be drawn. An outcome of a pair that is more likely
-        than this would have been seen with a confidence of 95 %.
+        An outcome of a pair with a greater probability would have been seen with a confidence of
+        95 %. None if no step drew random numbers.
 
         Example:
             >>> Sampling(3, 40, 10, 50, 100, 1200, 500).missed
@@ -60,21 +60,21 @@ class Sampling:
 
     def __str__(self) -> str:
         told = (
-            f"tried out: {self.pairs:,} pairs of a state and an action {self.tries} times each, "
-            f"{self.starts:,} starts; random walks of {self.steps:,} steps agreed, the longest of "
-            f"{self.longest:,}; "
+            f"sampled: {self.pairs:,} pairs of a state and an action were tried {self.tries} times "
+            f"each, and {self.starts:,} starts drawn; random walks of {self.steps:,} steps in "
+            f"total agreed, the longest of {self.longest:,}; "
         )
         if self.missed is None:
-            return f"{told}no random numbers were seen to be drawn"
+            return f"{told}no random numbers were seen"
         return (
-            f"{told}random numbers are drawn in {self.random:,} of the pairs, which were tried "
-            f"{self.random_tries} times each: an outcome with a chance below {self.missed:.2g} may "
-            "have been missed"
+            f"{told}{self.random:,} of the pairs drew random numbers and were tried "
+            f"{self.random_tries} times each: an outcome with a probability below "
+            f"{self.missed:.2g} may have been missed"
         )
 
 
 def generators(env: gym.Env[Any, Any]) -> list[Generator]:
-    """The random generators that an environment holds, wherever it keeps them.
+    """The random generators in the attributes, the class and the module of an environment.
 
     Example:
         >>> env = gym.make("CliffWalking-v1")
@@ -101,7 +101,7 @@ _PLAIN = (str, bytes, int, float, complex, np.generic, type, type(None), type(np
 
 
 def _parts(thing: Any) -> Iterable[Any]:
-    """What an object holds."""
+    """The parts of an object."""
     if isinstance(thing, np.ndarray):
         return thing.ravel().tolist() if thing.dtype == object else ()
     if isinstance(thing, Mapping):
@@ -127,7 +127,7 @@ def _attributes(thing: Any) -> Iterator[Any]:
 
 
 def _enclosed(function: Any) -> Iterator[Any]:
-    """What a function has closed over, or is a method of."""
+    """The variables in a function's closure, and the object of a method."""
     yield getattr(function, "__self__", None)
     for cell in getattr(function, "__closure__", None) or ():
         try:
@@ -139,7 +139,7 @@ def _enclosed(function: Any) -> Iterator[Any]:
 
 
 def reseed(generator: Generator, seed: int) -> None:
-    """Let a generator draw other numbers; whoever else holds it notices.
+    """Reseed a generator in place, for everything that shares it.
 
     Example:
         >>> one, other = np.random.default_rng(0), np.random.default_rng(5)
@@ -155,9 +155,9 @@ def reseed(generator: Generator, seed: int) -> None:
 
 
 def draws(watched: Iterable[Generator]) -> str:
-    """Where generators are, those of the modules ``random`` and ``numpy.random`` included.
+    """The state of these generators and of the modules ``random`` and ``numpy.random``, as text.
 
-    It is another text as soon as one of them has drawn a number.
+    The text changes when one of them draws a number.
 
     Example:
         >>> own = np.random.default_rng(0)
@@ -177,10 +177,10 @@ def draws(watched: Iterable[Generator]) -> str:
 
 
 def _used(one: Any) -> Any:
-    """The same for NumPy's old generators, and the next normal number if it has drawn two."""
+    """The position of a NumPy ``RandomState``, and its stored normal number, if there is one."""
     return one.get_state()[2:]
 
 
 def _short(state: tuple[int, ...]) -> tuple[int, int]:
-    """Enough of a Mersenne Twister: how much of the block is used, and which block it is."""
+    """A part of the state of a Mersenne Twister that changes with every number that is drawn."""
     return state[-1], state[0]

@@ -43,9 +43,9 @@ class TabularWorld:
         observations: What is seen with each observation.
         num_actions: A.
         first_action: What the environment calls action 0.
-        horizon: After how many steps the environment cuts every episode off by itself, as far as
-            was seen; None if it does not.
-        sampled: What the table rests on, if the environment was tried out; None for a model.
+        horizon: After how many steps the environment itself truncated every episode that was seen;
+            None if it did not.
+        sampled: How the table was sampled, if it was made by trying actions; None for a model.
 
     Example:
         >>> from cranium.worlds import LetterEnv
@@ -74,7 +74,7 @@ class TabularWorld:
         self._check_probabilities()
 
     def _check_probabilities(self) -> None:
-        """Refuse what is no probability distribution; a state may have no outcomes at all."""
+        """Refuse probabilities that are not a distribution; a pair may have no outcomes at all."""
         sums = np.bincount(self.pair, self.probability, len(self.first) - 1)
         whole = (np.abs(sums - 1) <= SLACK) | (np.diff(self.first) == 0)
         whole[self.pair[~(self.probability >= 0)]] = False  # NaN, too
@@ -93,7 +93,7 @@ class TabularWorld:
         return len(self.states)
 
     def name(self, state: int) -> str:
-        """What a state is called: by what is observed in it, if that is what tells it from others.
+        """The name of a state in messages: its observation, if that is also its key.
 
         Example:
             >>> from cranium.worlds import enumerate_env, LetterEnv
@@ -115,7 +115,7 @@ class TabularWorld:
         return bool((np.diff(self.first) <= 1).all())
 
     def limit_horizon(self, horizon: int | None) -> int | None:
-        """The horizon, or after how many steps the environment cuts off by itself, if that is less.
+        """The smaller of this horizon and the environment's own (``self.horizon``).
 
         Example:
             >>> from dataclasses import replace
@@ -237,16 +237,17 @@ class TabularWorld:
         """Walk about at random in the live environment, and compare every step with the table.
 
         What was seen must be in the table, and must have been as frequent as the table says, as far
-        as that can be judged. Episodes must be cut off when the table says so (``horizon``), or by
-        a time limit of Gymnasium's.
+        as that can be judged. Episodes may be truncated only after ``horizon`` steps of the table,
+        or by Gymnasium's ``TimeLimit``.
 
         Args:
             env: The environment that the table was made from.
             labelling: Its events; left out, the world's own.
             state_key: What tells the states apart: of the environment and the observation.
-            steps: How many steps to take in short walks, of at most 100 steps.
-            longest: If it is given, take long walks, too: the first of up to so many steps, others
-                of as many together. They avoid ends, so that a clock which is hidden is seen.
+            steps: The number of steps in short walks, of at most 100 steps each.
+            longest: If it is given, take long walks, too: one of up to so many steps, and others of
+                as many steps in total. They avoid the end of the episode, to find a hidden time
+                limit.
             seed: For the walks.
 
         Returns:
@@ -264,7 +265,7 @@ class TabularWorld:
 
 
 def _listed_outcomes(env: Any, state: int, action: int) -> Any:
-    """What a model P lists for an action, as the environment calls it."""
+    """The outcomes that a model P lists for an action, by the environment's action number."""
     try:
         return env.P[state][action]
     except (KeyError, IndexError, TypeError):

@@ -25,24 +25,25 @@ __all__ = ["Clock", "Walk", "lasting_actions", "lifted_limits", "time_limit"]
 
 RESETS = 200
 EPISODE = 100
-"""After how many steps a short walk begins anew, even if nothing has ended."""
+"""The number of steps after which a short walk begins a new episode."""
 LASTING = 10
-"""How many long walks there are at most."""
+"""The greatest number of long walks."""
 WORK = 20_000_000
-"""How many outcomes are looked at, at most, to find the actions with which an episode lasts."""
+"""The greatest number of outcomes to visit in :func:`lasting_actions`."""
+CUT = "the environment cut an episode off by itself"
 _Seen = tuple[Hashable, frozenset[str], bool, float]
 
 
 class Clock:
-    """After how many steps an environment cuts its episodes off, by what was seen of it.
+    """The environment's own time limit, as far as it was seen.
 
-    An environment that counts its steps cuts every episode off after the same number of them,
-    whatever is done: a horizon. If it does so at other times, that depends on more, and
-    no table of its states can say it.
+    If the environment counts its steps, it truncates every episode after the same number of them.
+    If it truncates episodes after different numbers of steps, truncation depends on hidden state,
+    and a table of its states cannot describe it.
 
     Args:
-        cut: After how many steps, if that is known.
-        known: Whether it is known: then whatever else is seen is refused.
+        cut: The time limit, if there is one.
+        known: Whether ``cut`` is certain: then everything else is refused.
 
     Example:
         >>> clock = Clock()
@@ -50,8 +51,8 @@ class Clock:
         (None, None, 30)
         >>> clock.see(12, truncated=True)
         Traceback (most recent call last):
-        cranium.errors.WorldError: the environment cut an episode off by itself after 12 steps, and another one after 30
-          fix: make it without a limit of its own, and give the product a horizon; or train with path="python"
+        cranium.errors.WorldError: the environment cut an episode off by itself after 12 steps, but another one after 30
+          fix: make the environment without its own time limit and give the product a horizon, or train with path="python"
     """  # noqa: E501 - one line of output
 
     def __init__(self, cut: int | None = None, *, known: bool = False) -> None:
@@ -60,26 +61,31 @@ class Clock:
         self.lasted = 0
 
     def see(self, steps: int, *, truncated: bool) -> None:
-        """An episode was cut off after so many steps, or went on."""
+        """Note that an episode was truncated after so many steps, or went on."""
         if not truncated:
             self.lasted = max(self.lasted, steps)
             if self.cut is not None and steps >= self.cut:
-                self._refuse(f"{self.cut} steps, and another one not after {steps}")
+                self._refuse(
+                    f"an episode went on after {steps} steps, but the time limit is {self.cut}"
+                    if self.known
+                    else f"{CUT} after {self.cut} steps, but another one went on after {steps}"
+                )
         elif self.cut is None and not self.known and steps > self.lasted:
             self.cut = steps
         elif steps != self.cut:
-            other = f"after {self.cut}" if self.cut else f"not after {self.lasted}"
-            if self.known and self.cut is None:
-                other = "the table does not know of that"
+            if self.known:
+                limit = "the table has no time limit"
+                other = f"the time limit is {self.cut}" if self.cut else limit
             else:
-                other = f"another one {other}"
-            self._refuse(f"{steps} steps, and {other}")
+                last = f"after {self.cut}" if self.cut else f"went on after {self.lasted}"
+                other = f"another one {last}"
+            self._refuse(f"{CUT} after {steps} steps, but {other}")
 
     def _refuse(self, what: str) -> None:
         raise WorldError(
-            f"the environment cut an episode off by itself after {what}",
-            fix="make it without a limit of its own, and give the product a horizon; or train with "
-            'path="python"',
+            what,
+            fix="make the environment without its own time limit and give the product a horizon, "
+            'or train with path="python"',
         )
 
 
@@ -90,9 +96,9 @@ class Walk:
         world: The table.
         env: The environment that it was made from.
         labelling: Its events; left out, the world's own.
-        state_key: What tells the states apart: of the environment and the observation.
+        state_key: A function of the environment and the observation that tells the states apart.
         seed: For the walks.
-        clock: When episodes are cut off; by default as the table says.
+        clock: The time limit of the environment; by default that of the table.
     """
 
     def __init__(
@@ -120,14 +126,14 @@ class Walk:
         self.every = np.arange(world.num_actions)
 
     def run(self, steps: int, longest: int | None = None) -> int:
-        """Take so many steps in short walks; the first that disagrees raises.
+        """Take so many steps in short walks; the first that differs from the table is an error.
 
         Args:
-            steps: How many.
+            steps: The number of steps.
             longest: If it is given, take long walks, too: see :meth:`last`.
 
         Returns:
-            How many steps were taken.
+            The number of steps that were taken.
         """
         check_count("steps", steps)
         for number in range(max(RESETS, steps // 5)):
@@ -143,10 +149,10 @@ class Walk:
         return self.steps
 
     def last(self, longest: int) -> None:
-        """Walk for as long as an episode can be made to last: a hidden clock shows only then.
+        """Take long walks that avoid the end of the episode, to find a hidden time limit.
 
-        The first walk takes up to so many steps; others take as many again, together. They choose
-        at random among the actions that let the episode last, or prefer one of them.
+        The first walk takes up to so many steps, and the others take as many in total. They choose
+        at random among the actions with which the episode lasts longest, or prefer one of them.
         """
         lasting, left = lasting_actions(self.world, longest), longest
         for number in range(LASTING):
@@ -198,11 +204,12 @@ class Walk:
             known = self.known[row] = self._known(row)
         if found not in known:
             raise WorldError(
-                f"after {self.age - 1} steps of an episode, action {called} in "
+                f"after {self.age - 1} steps of an episode, action {called} in state "
                 f"{shorten(world.states[number])} led to {shorten(found)}, but the table knows "
-                f"{shorten(list(known))}",
-                fix="if it is random, it needs a model; if it counts steps or hides something "
-                "else, tell that apart with state_key=…; or train with path='python'",
+                f"{shorten(list(known))} (next state, events, terminated, reward)",
+                fix="if the environment is random, give it a model P or write a FiniteWorld; if it "
+                "counts steps or hides other state, include that in state_key=…; or train with "
+                "path='python'",
             )
         if truncated or not terminated:
             self.clock.see(self.age, truncated=bool(truncated))
@@ -264,16 +271,16 @@ def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
 
 
 def time_limits(env: gym.Env[Any, Any]) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
-    """Gymnasium's own time limits around an environment, from the outside."""
+    """Gymnasium's ``TimeLimit`` wrappers around an environment, the outermost first."""
     inner: Any = env
     while isinstance(inner, gym.Wrapper):
-        if type(inner) is gym.wrappers.TimeLimit:  # a subclass may do anything
+        if type(inner) is gym.wrappers.TimeLimit:  # a subclass may do something else
             yield inner
         inner = inner.env
 
 
 def time_limit(env: gym.Env[Any, Any]) -> int | None:
-    """The least of Gymnasium's own time limits around an environment.
+    """The smallest limit of Gymnasium's ``TimeLimit`` wrappers around an environment.
 
     Example:
         >>> time_limit(gym.make("FrozenLake-v1"))
@@ -284,7 +291,7 @@ def time_limit(env: gym.Env[Any, Any]) -> int | None:
 
 @contextmanager
 def lifted_limits(env: gym.Env[Any, Any]) -> Iterator[None]:
-    """Let Gymnasium's own time limits around an environment never be reached in this block.
+    """Disable Gymnasium's ``TimeLimit`` wrappers around an environment in this block.
 
     Example:
         >>> lake = gym.make("FrozenLake-v1")

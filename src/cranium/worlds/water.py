@@ -156,7 +156,7 @@ class WaterWorld(gym.Env[Floats, Any]):
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """What it was made with, as far as that matters to what happens in it.
+        """The arguments that the dynamics, the events and the observations depend on.
 
         Example:
             >>> WaterWorld(speed=0.01).parameters["speed"]

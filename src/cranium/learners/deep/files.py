@@ -91,7 +91,7 @@ def network_from(
 
 
 def _bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The least and the greatest action, each part of which is from one number to a greater one."""
+    """Check the least and the greatest action: arrays of finite numbers, with low < high."""
     alike = low.ndim == 1 and low.shape == high.shape and low.dtype == high.dtype
     if not alike or low.dtype.kind != "f" or not np.isfinite([low, high]).all():
         raise ValueError(f"actions from {shorten(low)} to {shorten(high)}")

@@ -18,7 +18,7 @@ __all__ = ["Batch", "Imagining", "Outcome", "Replay", "draw", "imagine", "outcom
 Array = jax.Array
 REAL, SOME, ALL = "real", "some", "all"
 EVEN = 1 << 17
-"""Up to how many slots one number each draws them: every slot by at least 64 of the 2²³."""
+"""Up to so many slots a float32 is precise enough: each slot has at least 64 of its 2²³ values."""
 
 
 class Imagining(NamedTuple):
@@ -26,7 +26,7 @@ class Imagining(NamedTuple):
 
     kind: str  # REAL: the one it happened in; SOME: that one and others, drawn; ALL
     number: int  # how many, if some
-    seen_only: bool  # only with counter values that were seen
+    seen_only: bool  # only configurations whose counter values were seen
 
     @property
     def randoms(self) -> int:
@@ -70,10 +70,10 @@ class Outcome(NamedTuple):
 
 
 def draw(replay: Replay, size: Array, u: Array, key: Array) -> Replay:
-    """Experiences drawn from the first so many, one for each random number.
+    """Draw experiences from the first ``size`` slots, one for each random number.
 
-    In single precision there are 2²³ numbers from 0 to 1. Where they are too few to draw all slots
-    equally often, or at all, whole numbers are drawn with the key.
+    A random number in single precision has 2²³ values. If these are too few to draw all slots
+    about equally often, integers are drawn with the key instead.
     """
     if replay.row.shape[0] <= EVEN:
         index = jnp.minimum((u * size).astype(jnp.int32), size - 1)

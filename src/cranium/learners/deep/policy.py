@@ -34,7 +34,7 @@ class _Policy(Acting):
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
-        """The observations of the ground environment."""
+        """The observation space of the ground environment."""
         return self.encoding.ground
 
     def ground(self, observation: Any) -> NDArray[np.float32]:
@@ -92,9 +92,9 @@ class NetworkPolicy(_Policy):
         num_actions: How many actions there are.
         first_action: What the environment calls action 0.
         configurations: Those with a head of their own, if there are heads.
-        world: What tells the world that it was made in from others, part by part.
+        world: The fingerprint of the world in which it was trained, part by part.
         about: How it was made: the learner, its settings, the seed, the samples.
-        product_encoding: How the product shows its observations, if that is not as a dictionary.
+        product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
     """
 
     network: Network = field(repr=False)
@@ -185,9 +185,9 @@ class ActorPolicy(_Policy):
         automaton: The task.
         low: The least action of the environment. [D]
         high: The greatest. [D]
-        world: What tells the world that it was made in from others, part by part.
+        world: The fingerprint of the world in which it was trained, part by part.
         about: How it was made.
-        product_encoding: How the product shows its observations, if that is not as a dictionary.
+        product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
     """
 
     network: Network = field(repr=False)

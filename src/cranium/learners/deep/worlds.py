@@ -138,7 +138,7 @@ def jax_machine(
 
     If no episode can overflow, that is refused: what the machine refuses is not imagined.
 
-    They are copies: JAX may use an array where it lies, and these are written into later.
+    They are copies, because JAX may use an array without copying it, and these change later.
 
     A row more, or a member, would be another shape, for which all is compiled again: so there is
     room for as many rows as the next power of two, and members are listed only if asked for.

@@ -34,13 +34,14 @@ class CounterfactualReplayBuffer(CounterfactualReplay, _Plain):  # type: ignore[
         n_envs: How many environments run side by side.
         optimize_memory_usage: Refused: it forgets the last observation of an episode.
         encoding: Of the product.
-        counterfactual_ratio: How likely a step of a batch is seen from a configuration that is
-            drawn from the set, which may be the real one: first how it looks in an observation,
-            uniformly, then which of those that look like that. 0 is plain replay, 1 forgets how
-            often each configuration really occurs.
-        configurations: The set: ``"seen"``, those with counter values that occurred, or
-            ``"reachable"``, all that the labels met so far can lead to. Left out, the second
-            if a ``counter_limit`` was given and the machine can reach no more than 2,000.
+        counterfactual_ratio: The probability that a transition of a batch is relabelled with a
+            configuration that is drawn from the set; it may be the real one. Configurations that
+            look alike in an observation are drawn as one, and then one of them, both uniformly.
+            0 is plain replay; with 1 every transition is relabelled.
+        configurations: The set: ``"seen"``, those with counter values in which an action was taken,
+            or ``"reachable"``, all that the labels met so far can lead to. The default is
+            ``"reachable"`` if a ``counter_limit`` was given and the machine can reach at most
+            2,000, and ``"seen"`` otherwise.
         n_steps: Only 1: SB3's n-step returns are not imagined.
         gamma: Not used.
 

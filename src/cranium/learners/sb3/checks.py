@@ -1,4 +1,4 @@
-"""What is refused of settings and spaces; what wrappers do is in ``learners.wrappers``."""
+"""Checks of settings and spaces; the checks of wrappers are in ``learners.wrappers``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUTSIDE = "put wrappers that {} inside: cranium.product(wrapped, …)"
 
 
 def check_ratio(ratio: object) -> float:
-    """Accept a share of what is imagined, from 0 to 1."""
+    """Check that a ratio is a number from 0 to 1, and return it."""
     number = isinstance(ratio, int | float | np.floating) and not isinstance(ratio, bool)
     if not number or not 0 <= float(ratio) <= 1:  # type: ignore[arg-type]
         raise InvalidArgumentError(
@@ -84,12 +84,13 @@ def check_normalisation(env: Any, *, ends_told: bool) -> None:
 
 
 def check_actions(actions: Any) -> None:
-    """Refuse actions that SB3 would call by other numbers."""
+    """Refuse discrete actions that do not begin at 0, as SB3 expects."""
     if isinstance(actions, spaces.Discrete) and actions.start:
         raise InvalidArgumentError(
-            f"Stable-Baselines3 counts actions from 0, but this environment from {actions.start}",
+            f"Stable-Baselines3 counts actions from 0, but those of this environment begin at "
+            f"{actions.start}",
             fix=f"gymnasium.wrappers.TransformAction(env, lambda a: a + {actions.start}, "
-            f"gymnasium.spaces.Discrete({actions.n})) around the environment, inside the product",
+            f"gymnasium.spaces.Discrete({actions.n})) renumbers them; put it inside the product",
         )
 
 

@@ -59,9 +59,9 @@ class Imagination:
         encoding: Of the product: it knows the machine and the limit of its counters.
         slots: How many steps there is room for.
         num_envs: How many environments run side by side.
-        counterfactual_ratio: How likely a step that is drawn is seen from a configuration of the
-            set, which may be the real one: first how it looks is drawn, uniformly, then which of
-            those that look like that.
+        counterfactual_ratio: The probability that a transition is relabelled with a configuration
+            that is drawn from the set; it may be the real one. Configurations that look alike in an
+            observation are drawn as one, and then one of them, both uniformly.
         configurations: The set: ``"seen"`` or ``"reachable"``; left out, the second if a limit
             of the counters was given and these are no more than 2,000.
 

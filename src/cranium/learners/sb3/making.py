@@ -44,10 +44,10 @@ def counterfactual(
             them in a ``VecEnv`` of SB3.
         automaton: The task.
         labelling: The events; left out, the world's own.
-        counterfactual_ratio: How likely a step of a batch is seen from a configuration that is
-            drawn, which may be the real one.
-        configurations: Out of which: ``"seen"`` or ``"reachable"``; left out, the second if there
-            is a ``counter_limit`` and they are no more than 2,000.
+        counterfactual_ratio: The probability that a transition of a batch is relabelled with a
+            configuration that is drawn from a set; it may be the real one.
+        configurations: The set: ``"seen"`` or ``"reachable"``. The default is ``"reachable"`` if
+            there is a ``counter_limit`` and at most 2,000 are reachable, and ``"seen"`` otherwise.
         options: Of the product. Its encoding is by default ``BoxEncoding()``, for ``"MlpPolicy"``.
 
     A :class:`Witness` is put inside the product, if it can be reached from here: the environments
