@@ -174,7 +174,7 @@ class TabularExaminer(Examiner):
         return self.examine_actions(self._chosen(policy), policy, optimum=optimum)
 
     def _chosen(self, policy: Policy) -> NDArray[np.int64]:
-        """What a policy does in each pair; asked in parts, of which each fits into memory. [P]"""
+        """Ask a policy for its action in each pair, in parts that fit into memory. [P]."""
         from cranium.aamdp.kernels import ANY
 
         model = self.model
