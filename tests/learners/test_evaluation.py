@@ -134,7 +134,7 @@ def test_a_horizon_that_is_too_long_to_follow_is_not_called_exact(monkeypatch):
     monkeypatch.setattr(kernels, "MOST_VISITS", 1000)
     found = train(drift(horizon=10**6), "ql", steps=10).evaluation
     assert not found.exact
-    assert "of the 1,000,000 steps of an episode the first 10," in found.notes[0]
+    assert found.notes[0].startswith("only the first 10,"), found.notes
 
 
 def stepped(model, policy, horizon, discount):
