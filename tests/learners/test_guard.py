@@ -144,3 +144,26 @@ def test_only_cutting_off_is_up_to_the_environment(bits):
     else:
         with pytest.raises(WorldError, match="a wrapper around the product"):
             check_end(**told)
+
+
+class Boasts(gym.Wrapper):
+    """Calls every episode a success, or every one a failure."""
+
+    def __init__(self, env, success):
+        super().__init__(env)
+        self.success = success
+
+    def step(self, action):
+        *rest, info = self.env.step(action)
+        return *rest, {**info, "success": self.success}
+
+
+@pytest.mark.parametrize("learner", ["cql", "dqn"])
+@pytest.mark.parametrize("said", [True, False])
+def test_success_is_what_the_product_says_and_not_what_a_wrapper_says_of_it(learner, said):
+    plain, boasting = walk(), Boasts(walk(), said)
+    told = {"steps": 300, "path": "python", "evaluate_every": 300, **TOLD[learner]}
+    results = [train(env, learner, **told) for env in (plain, boasting)]
+    assert results[0].successes == results[1].successes
+    assert 0 < results[0].successes < results[0].episodes
+    assert results[0].evaluation.success == results[1].evaluation.success

@@ -140,7 +140,7 @@ class LiveRun:
         """Account for an episode."""
         episodes, successes, overflows, earned = self.ends
         self._check_configuration()
-        success = bool(info["success"])
+        success = self.guard.success
         self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
 

@@ -135,13 +135,13 @@ class LiveExaminer(Examiner):
         while length < self.longest:
             ground, _ = product.encoding.decode(observation)
             action = policy(ground, product.configuration, acting)
-            observation, reward, terminated, truncated, info = self.env.step(action)
+            observation, reward, terminated, truncated, _ = self.env.step(action)
             self.guard.step(reward, terminated, truncated)
             total, value = total + float(reward), value + weight * float(reward)
             weight *= self.discount
             length += 1
             if terminated or truncated:
-                return _Run(total, float(info["success"]), length, value, is_cut=False)
+                return _Run(total, float(self.guard.success), length, value, is_cut=False)
         return _Run(total, 0.0, length, value, is_cut=self.horizon is None)
 
 

@@ -15,6 +15,7 @@ import gymnasium as gym
 
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata.transition import Configuration
+from cranium.compiled.tables import OVERFLOW
 from cranium.errors import WorldError
 
 __all__ = [
@@ -202,6 +203,12 @@ class Guard:
         check_steps(1 + self.left - left)
         check_end(ended=ended, cut_off=cut_off, terminated=terminated, truncated=truncated)
         check_reward(float(reward), float(product.last_reward))
+
+    @property
+    def success(self) -> bool:
+        """Whether the product succeeded, whatever a wrapper says of it in ``info``."""
+        reached = self.product.configuration
+        return reached != OVERFLOW and self.product.automaton.is_accepting(reached)
 
     def check_configuration(self, reached: Configuration) -> None:
         """Check that the labels in ``info`` lead to the configuration of the product."""

@@ -223,7 +223,7 @@ class LiveDeepRun:
 
     def _end(self, info: dict[str, Any]) -> None:
         episodes, successes, overflows, earned = self.ends
-        success = bool(info["success"])
+        success = self.guard.success
         self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
         self.ground = None
