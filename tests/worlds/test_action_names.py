@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 import gymnasium as gym
 import numpy as np
 import pytest
 from worlds.clocks import Corridor, far
 
 import cranium
-from cranium.errors import InvalidArgumentError, PolicyError, WorldError
+from cranium.errors import EpisodeEndedError, InvalidArgumentError, PolicyError, WorldError
 from cranium.learners import Policy
 from cranium.replay import record
 from cranium.worlds import FiniteWorld, LetterEnv, LetterSpec, Outcome, TabularWorld
@@ -146,6 +148,30 @@ def test_a_model_is_keyed_by_the_names_of_actions():
         cranium.solve(cranium.product(Model(1, (0, 1)), task, far, horizon=50))
     with pytest.raises(WorldError, match="but the table knows"):  # names that mean other actions
         cranium.solve(cranium.product(Model(1, (2, 1)), task, far, horizon=50))
+
+
+class Locked(Model):
+    """Holds a lock, so it cannot be copied, and draws what it does."""
+
+    def __init__(self, offset, keys):
+        super().__init__(offset, keys)
+        self.lock, self.render_mode, self.drawn = threading.Lock(), "human", 0
+
+    def step(self, action):
+        self.drawn += self.render_mode == "human"
+        return super().step(action)
+
+
+def test_a_model_of_an_environment_that_cannot_be_copied_is_compared_with_it_too():
+    task = cranium.compile_language("far")
+    with pytest.raises(WorldError, match="but the table knows"):
+        cranium.solve(cranium.product(Locked(1, (2, 1)), task, far, horizon=50))
+    env = cranium.product(Locked(1, (1, 2)), task, far, horizon=50)
+    env.reset(seed=0)
+    assert cranium.solve(env).success_rate == 1
+    assert (env.unwrapped.drawn, env.unwrapped.render_mode) == (0, "human")
+    with pytest.raises(EpisodeEndedError):  # the world is elsewhere now
+        env.step(1)
 
 
 def test_a_recording_calls_actions_by_their_names():

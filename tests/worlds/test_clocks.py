@@ -151,6 +151,49 @@ def test_a_clock_is_found_where_a_random_walk_would_not_live_to_see_it():
     assert enumerate_env(Narrow(cells=7, clock=200), lambda *_: ()).horizon == 200
 
 
+class Door(Corridor):
+    """From cell 3 on there is no way back; whoever goes there late is cut off."""
+
+    late = 60
+
+    def step(self, action):
+        before = self.cell
+        seen, reward, ended, _, info = super().step(action)
+        if before >= 3:
+            self.cell = seen = max(seen, 3)
+        return seen, reward, ended, before < 3 <= seen and self.time > self.late, info
+
+
+def test_what_only_happens_to_those_who_are_late_is_found_behind_a_door():
+    """A random walk is through the door long before."""
+    with pytest.raises(WorldError, match="cut an episode off by itself after"):
+        enumerate_env(Door(), far, longest=400)
+
+
+@pytest.mark.parametrize("action", range(4))
+def test_an_action_that_wears_out_is_found(action):
+    """A random walk of 400 steps takes none of four actions 180 times."""
+
+    class Worn(Corridor):
+        worn = 180
+
+        def __init__(self):
+            super().__init__()
+            self.action_space = gym.spaces.Discrete(4)
+
+        def reset(self, **options):
+            self.used = 0
+            return super().reset(**options)
+
+        def step(self, taken):
+            self.used += taken == action
+            seen, *_ = super().step(taken % 2)
+            return seen, 0.0, False, self.used >= self.worn, {}
+
+    with pytest.raises(WorldError, match="cut an episode off by itself after"):
+        enumerate_env(Worn(), far, longest=400)
+
+
 @pytest.mark.parametrize("clock", [3, 99, 101, 777, 5000])
 def test_a_clock_that_ends_episodes_is_refused(clock):
     env = Corridor(clock=clock, ends=True)

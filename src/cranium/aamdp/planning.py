@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -288,11 +288,30 @@ def as_tabular(
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
     if listed and isinstance(base.observation_space, gym.spaces.Discrete):
         table = TabularWorld.from_model(base, env.labelling)
-        live = None
-        with suppress(Exception):  # what holds a window or a lock cannot be copied
-            live = copy.deepcopy(base)
-        if live is None:  # a walk in the caller's own environment would change its state
-            return table
-        return confirm(table, live, env.labelling, steps=VERIFIED, longest=longest)
+        with _walkable(env, base) as live:
+            return confirm(table, live, env.labelling, steps=VERIFIED, longest=longest)
     # Gymnasium's time limits are the product's.
     return enumerate_env(base, labelling, longest=longest)
+
+
+@contextmanager
+def _walkable(product: AutomatonAugmentedMDP, base: Any) -> Iterator[gym.Env[Any, Any]]:
+    """A copy of the ground environment to walk about in; itself, if it holds a window or a lock.
+
+    In the second case nothing is drawn meanwhile, and an episode of the product is over.
+    """
+    live: gym.Env[Any, Any] | None = None
+    with suppress(Exception):  # whatever a foreign environment raises
+        live = copy.deepcopy(base)
+    if live is not None:
+        yield live
+        return
+    product.steps_left = 0
+    mode = base.render_mode
+    with suppress(AttributeError):
+        base.render_mode = None
+    try:
+        yield base
+    finally:
+        with suppress(AttributeError):
+            base.render_mode = mode

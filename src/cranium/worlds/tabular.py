@@ -246,8 +246,8 @@ class TabularWorld:
             state_key: What tells the states apart: of the environment and the observation.
             steps: The number of steps in short walks, of at most 100 steps each.
             longest: If it is given, take long walks, too: one of up to so many steps, and others of
-                as many steps in total. They avoid the end of the episode, to find a hidden time
-                limit.
+                as many steps in total, or of 20,000 if that is more. They avoid the end of the
+                episode, to find a hidden time limit.
             seed: For the walks.
 
         Returns:

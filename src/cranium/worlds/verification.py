@@ -27,7 +27,9 @@ RESETS = 200
 EPISODE = 100
 """The number of steps after which a short walk begins a new episode."""
 LASTING = 10
-"""The greatest number of long walks."""
+"""The number of long walks."""
+MORE = 20_000
+"""The greatest number of steps of all long walks but the first, unless the first takes more."""
 WORK = 20_000_000
 """The greatest number of outcomes to visit in :func:`lasting_actions`."""
 CUT = "the environment cut an episode off by itself"
@@ -151,21 +153,33 @@ class Walk:
     def last(self, longest: int) -> None:
         """Take long walks that avoid the end of the episode, to find a hidden time limit.
 
-        The first walk takes up to so many steps, and the others take as many in total. They choose
-        at random among the actions with which the episode lasts longest, or prefer one of them.
+        The first walk takes up to so many steps and chooses at random among the actions with which
+        the episode lasts longest. The others take as many in total, or 20,000 if that is more. Half
+        of them prefer an action each; the others stay as long as they can where there is no way
+        back to, so that they are late afterwards.
         """
-        lasting, left = lasting_actions(self.world, longest), longest
+        lasting = lasting_actions(self.world, longest)
+        room, returning = find_rooms(self.world)
+        share = min(longest, max(longest, MORE) // (LASTING - 1))
         for number in range(LASTING):
             here, over = self._begin(), False
             favourite = number // 2 % self.world.num_actions if number % 2 else None
-            while not over and self.age < longest and (left > 0 or not number):
-                good = np.flatnonzero(lasting[here[0]])
-                if favourite is not None and lasting[here[0], favourite]:
-                    good = self.every[favourite : favourite + 1]
-                here, over = self._step(*here, good)
-                left -= number > 0
-            if left <= 0:
-                return
+            inside, until = -1, 0  # the room that it is in, and the age at which it may leave it
+            while not over and self.age < (share if number else longest):
+                state = here[0]
+                good = lasting[state]
+                if favourite is not None:
+                    good = good & (self.every == favourite) if good[favourite] else good
+                elif number:
+                    if room[state] != inside:
+                        inside, until = room[state], self._later(share)
+                    stays = good & returning[state]
+                    good = stays if self.age < until and stays.any() else good
+                here, over = self._step(*here, np.flatnonzero(good))
+
+    def _later(self, most: int) -> int:
+        """Some later age of the episode, up to the greatest, soon as likely as much later."""
+        return int(self.age + (most - self.age) ** self.random.random())
 
     def _begin(self, seed: int | None = None) -> tuple[int, Any]:
         observation, _ = self.env.reset(seed=seed)
@@ -268,6 +282,32 @@ def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
         lasts = again
     best: NDArray[np.bool_] = lasts >= lasts.max(axis=1, keepdims=True) * (1 - 1e-9)
     return best
+
+
+def find_rooms(world: TabularWorld) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """Rooms: states from each of which one can go to each other. Which room each state is in.
+
+    Returns:
+        The room of each state [S], and the actions that cannot leave it [S, A].
+
+    Example:
+        >>> from cranium.worlds import LetterEnv
+        >>> room, stays = find_rooms(TabularWorld.of(LetterEnv.experiment(1)))
+        >>> bool(room.max() > 0), bool(stays.all())  # once A has become B, it is never A again
+        (True, False)
+    """
+    from scipy.sparse import csr_array  # not before: it takes a while to load
+    from scipy.sparse.csgraph import connected_components
+
+    before, goes_on = world.pair // world.num_actions, ~world.terminated
+    edges = (before[goes_on], world.next_state[goes_on])
+    size = (world.num_states, world.num_states)
+    graph = csr_array((np.ones(len(edges[0]), np.int8), edges), size)
+    room: NDArray[np.int32] = connected_components(graph, connection="strong")[1]
+    leaves = world.terminated | (room[before] != room[world.next_state])
+    leaving = np.bincount(world.pair, leaves, world.num_states * world.num_actions)
+    stays: NDArray[np.bool_] = (leaving == 0).reshape(-1, world.num_actions)
+    return room, stays
 
 
 def time_limits(env: gym.Env[Any, Any]) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:
