@@ -16,10 +16,14 @@ from cranium.languages import (
     EXAMPLES,
     is_member,
     language_class,
+    listing,
+    near_misses,
     parse_language,
     shortest_words,
     words,
 )
+from cranium.languages.listing import _Lister
+from cranium.languages.membership import valuations
 from cranium.languages.work import Work
 
 
@@ -373,3 +377,33 @@ class CountingWork(Work):
 def test_words_that_nobody_would_read_are_not_listed():
     assert shortest_words("A^10000^10000 B") == []
     assert [len(word) for word in shortest_words("A^9000 B", most=2)] == [9001]
+
+
+def test_not_every_assignment_of_many_exponents_is_tried(monkeypatch):
+    """No word has all twenty letters and only one: there would be 30^20 assignments to try."""
+    tried = []
+    monkeypatch.setattr(listing, "LOOKED_AT", 10_000)
+    monkeypatch.setattr(listing, "_Lister", lambda *told: tried.append(told) or _Lister(*told))
+    side_by_side = " & ".join(f"x{i}^n{i}" for i in range(20))
+    assert shortest_words(side_by_side) == []
+    assert len(tried) == 10_000 // 41  # of so many nodes: & and twenty powers of a letter
+    assert shortest_words(row(30, "x{i}^n{i}"), most=1) == [tuple(f"x{i}" for i in range(30))]
+
+
+def test_for_near_misses_no_word_is_asked_for_twice_and_no_length_in_vain(monkeypatch):
+    asked, lengths = [], set()
+
+    def counted(language, word):
+        asked.append(word)
+        return is_member(language, word)
+
+    def noted(language, expression, length):
+        lengths.add(length)
+        return valuations(language, expression, length)
+
+    monkeypatch.setattr(listing, "is_member", counted)
+    monkeypatch.setattr(listing, "valuations", noted)
+    found = near_misses("A^300 B", 301, most=10)
+    assert len(found) == len(set(found)) == 10
+    assert len(asked) == len(set(asked)) == 11  # one of them, two As that change places, is a word
+    assert lengths == {301}

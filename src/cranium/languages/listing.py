@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations, count, islice, product
+from typing import NamedTuple
 
 from cranium.languages.membership import (
     alternatives,
@@ -27,6 +28,7 @@ from cranium.languages.syntax import (
     Repeat,
     Sequence,
     Shuffle,
+    walk,
 )
 
 __all__ = ["near_misses", "shortest_words", "words"]
@@ -35,6 +37,9 @@ MORE = 30
 """How much longer than the shortest possible word a word is looked for."""
 LONGEST = 10_000
 """How long a shortest word may be: nobody reads a longer one, and A^10000^10000 has one."""
+LOOKED_AT = 1_000_000
+"""How many nodes of syntax trees are looked at for the shortest words. Each assignment of values to
+the exponents costs one tree, and many exponents have more assignments than can be tried."""
 
 Word = tuple[str, ...]
 Parts = tuple[Expression, ...]
@@ -51,12 +56,16 @@ def words(language: str | Language, max_length: int) -> Iterator[Word]:
         ['A B', 'A C', 'A A B', 'A A C']
     """
     language = as_language(language)
-    for length in range(max_length + 1):
-        yield from _words_of_length(language, length)
+    start = shortest(language.expression, least_values(language))
+    for length in range(start, max_length + 1):
+        yield from _words_of(_tries(language, length))
 
 
 def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
-    """The shortest words of the language, as many as there are up to a reasonable length.
+    """The shortest words of the language, as many as are found with a reasonable effort.
+
+    Words of more than 10,000 letters are not listed, nor those that are found only after very many
+    values of the exponents were tried.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -67,8 +76,9 @@ def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
     start = shortest(language.expression, least_values(language))
     if start > LONGEST:
         return []
-    found = (w for n in range(start, start + MORE) for w in _words_of_length(language, n))
-    return list(islice(found, most))
+    tries = (one for length in range(start, start + MORE) for one in _tries(language, length))
+    few = islice(tries, LOOKED_AT // sum(1 for _ in walk(language.expression)))
+    return list(islice(_words_of(few), most))
 
 
 def near_misses(language: str | Language, max_length: int, most: int = 10) -> list[Word]:
@@ -80,14 +90,18 @@ def near_misses(language: str | Language, max_length: int, most: int = 10) -> li
         ['B', 'A', 'B A']
     """
     language = as_language(language)
-    found: dict[Word, None] = {}
+    found: list[Word] = []
+    tried: set[Word] = set()  # in A^1000, to leave out any letter gives the same word
     for word in words(language, max_length):
         for other in _changed(word, language.letters):
-            if other not in found and not is_member(language, other):
-                found[other] = None
+            if other in tried:
+                continue
+            tried.add(other)
+            if not is_member(language, other):
+                found.append(other)
                 if len(found) == most:
-                    return list(found)
-    return list(found)
+                    return found
+    return found
 
 
 def _changed(word: Word, letters: Word) -> Iterator[Word]:
@@ -103,14 +117,26 @@ def _changed(word: Word, letters: Word) -> Iterator[Word]:
         yield (*word, letter)
 
 
-def _words_of_length(language: Language, length: int) -> Iterator[Word]:
-    found = (
+class _Try(NamedTuple):
+    """Words of one length are looked for with these values of the exponents."""
+
+    expression: Expression
+    values: Mapping[str, int]
+    length: int
+
+
+def _tries(language: Language, length: int) -> Iterator[_Try]:
+    for one in alternatives(language.expression):
+        for values in valuations(language, one, length):
+            yield _Try(one, values, length)
+
+
+def _words_of(tries: Iterable[_Try]) -> Iterator[Word]:
+    yield from _Distinct(
         word
-        for one in alternatives(language.expression)
-        for values in valuations(language, one, length)
-        for word in _Lister(values, length).words(one, length)
+        for expression, values, length in tries
+        for word in _Lister(values, length).words(expression, length)
     )
-    yield from _Distinct(found)
 
 
 class _Distinct:
