@@ -190,7 +190,11 @@ def test_captions_say_what_the_records_say(tmp_path):
             median = study.group(method, case).summary.median
             shown = "not within 9,000" if median is None else f"{median:,.0f}"
             assert f"{method} {shown} (published: " in told
-    assert "take 29, 15, 29 and 30 steps" in told
+    assert "the shortest ways take 29, 15, 29 and 30 steps (" in told
+    told = reward_machines.caption(
+        replace(study, config=replace(study.config, cases=("coffee and mail",)))
+    )
+    assert "the shortest way takes 29 steps (" in told
 
     run(RewardMachinesConfig(2, methods=("HRM",), cases=("all four",), budget=9_000),
         tmp_path / "b", Here())  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -218,6 +220,21 @@ def test_a_price_that_needs_too_many_transitions_is_refused():
         patch.setattr("cranium.automata.cost.MAX_CASES", 20)
         with pytest.raises(ConversionError, match="'u' does not react to falls into more than 20"):
             with_step_cost(machine, 1)
+
+
+def test_a_price_does_not_make_a_state_larger_than_states_may_be():
+    odd = [zeros for zeros in map("".join, product("01", repeat=9)) if zeros.count("1") % 2]
+    tests = [cranium.Transition(source="u", guard="A", zero_pattern=zeros) for zeros in odd]
+    never = [cranium.Transition(source="u", guard="false") for _ in range(1000 - len(odd))]
+    machine = cranium.CountingRewardAutomaton(
+        propositions=["A"],
+        counters=[f"n{i}" for i in range(9)],
+        initial="u",
+        transitions=tests + never,
+    )
+    told = r"1,000 transitions leave 'u', and a price .* takes 257 more: 1,000 are allowed"
+    with pytest.raises(ConversionError, match=told):
+        with_step_cost(machine, 1)
 
 
 @SLOW

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import TRUE, And, Formula, Not
 from cranium.automata.formula_classes import any_of
+from cranium.automata.program import MAX_LEAVING
 from cranium.automata.satisfiability import find_label, is_satisfiable
 from cranium.automata.transition import Transition, matches
 from cranium.errors import ConversionError, InvalidArgumentError, shorten
@@ -20,6 +21,8 @@ __all__ = ["with_step_cost"]
 MAX_CASES = 2_000
 """How many cases of labels and zero tests are looked at in one state; people's machines have a
 handful, and every pair of the transitions that come of them is compared when a machine is made."""
+
+FEWER = "test fewer counters in this state, or write the price into its transitions"
 
 
 def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRewardAutomaton:
@@ -56,9 +59,15 @@ def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterat
     if machine.otherwise == "error":
         return
     target = state if machine.otherwise == "stay" else machine.otherwise
-    rests: dict[str, list[Formula]] = {}
-    for pattern, guard in _uncovered(machine.outgoing(state), machine.num_counters, state):
+    own, rests = machine.outgoing(state), dict[str, list[Formula]]()
+    for pattern, guard in _uncovered(own, machine.num_counters, state):
         rests.setdefault(pattern, []).append(guard)
+    if len(own) + len(rests) > MAX_LEAVING:
+        raise ConversionError(
+            f"{len(own):,} transitions leave {state!r}, and a price for what it does not react to "
+            f"takes {len(rests):,} more: {MAX_LEAVING:,} are allowed",
+            fix=FEWER,
+        )
     for pattern, guards in rests.items():
         yield Transition(
             source=state, target=target, guard=any_of(guards), zero_pattern=pattern, reward=reward
@@ -102,7 +111,7 @@ def _uncovered(
             raise ConversionError(
                 f"what {state!r} does not react to falls into more than {MAX_CASES:,} cases of "
                 "labels and zero tests: a price for each would be too many transitions",
-                fix="test fewer counters in this state, or write the price into its transitions",
+                fix=FEWER,
             )
         if any(case.holds(t) and case.is_decided(t) for t in case.left):
             continue  # this one fires

@@ -105,7 +105,7 @@ class TrainingTrial(Trial):
 
     @property
     def revision(self) -> int:
-        """Where tasks are drawn, each once paid a little more than the one before."""
+        """One more if tasks are drawn: earlier records of these were made with altered rewards."""
         return REVISION + ("+" in self.task)
 
 

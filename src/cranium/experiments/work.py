@@ -147,7 +147,7 @@ def _rates(
     names, lot = trial.task.split("+"), env.env
     best = optimal_rates(env, result.config.discount, trial.settings["exploration"])
     ended, earned = result.log[:, 0], result.log[:, 1]
-    # The first step of an episode in which a task is drawn only draws it.
+    # If tasks are drawn, the first step of every episode draws one, and does not count.
     lengths = np.diff(ended, prepend=0) - isinstance(lot, TaskLot)
     samples = np.cumsum(lengths)
     tasks: Any = 0

@@ -122,9 +122,10 @@ def _ways(cases: tuple[str, ...]) -> str:
     tasks = dict.fromkeys(task for case in cases for task in CASES[case].split("+"))
     lengths = [shortest_way("ToroOffice", task) for task in tasks]
     told = joined(f"{length:.0f}" for length in lengths)
+    ways = "way takes" if len(lengths) == 1 else "ways take"
     return (
-        f"On the map that the public code describes the shortest way{'s' * (len(lengths) > 1)} "
-        f"({joined(tasks)}) take {told} steps; the published logs contain episodes of "
+        f"On the map that the public code describes the shortest {ways} {told} steps "
+        f"({joined(tasks)}); the published logs contain episodes of "
         f"{joined(map(str, PUBLISHED_WAYS))} steps, so that those runs were made on another map, "
         "and absolute numbers cannot agree."
     )
