@@ -254,6 +254,14 @@ def test_numbers_that_would_fill_the_memory_are_refused_before_the_work(
         tracemalloc.stop()
 
 
+def test_settings_that_cannot_be_read_are_told_with_one_place_and_one_fix(tmp_path):
+    (tmp_path / "experiment.json").write_text('{"experiment": "letter", "trials": 100000000}')
+    with pytest.raises(FileFormatError, match=r"at most 1,000 here, not 100000000\n") as refused:
+        read_study(tmp_path)
+    assert str(refused.value).count("experiment.json") == 1
+    assert str(refused.value).count("fix:") == 1
+
+
 def test_the_largest_config_that_is_allowed_can_be_listed(tmp_path):
     """The limits are low enough: at all of them, the jobs of every experiment fit."""
     most = {

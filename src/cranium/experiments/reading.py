@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cranium.errors import FileFormatError, MissingExtraError, RecordError
+from cranium.errors import CraniumError, FileFormatError, MissingExtraError, RecordError
 from cranium.experiments.configs import (
     MOST_BYTES,
     ExperimentConfig,
@@ -144,10 +144,11 @@ def read_study(folder: Path) -> Study:
     """
     try:
         told = json.loads(read_bytes(folder / CONFIG, most=MOST_BYTES, follow_links=False))
-        config = config_of(told.pop("experiment"), told, f"{folder / CONFIG}: ")
+        config = config_of(told.pop("experiment"), told)
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
+        why = problem.message if isinstance(problem, CraniumError) else problem
         raise FileFormatError(
-            f"{folder / CONFIG} cannot be read: {problem}", fix="run the experiment again"
+            f"{folder / CONFIG} cannot be read: {why}", fix="run the experiment again"
         ) from None
     store = Store(folder)
     found = {job: store.find(job) for job in config.jobs(store)}
