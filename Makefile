@@ -8,9 +8,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 BENCHMARKS := step product tables learners learner_costs samples
 BENCHMARKS_DEEP := sb3_buffer deep network_inputs
 BENCHMARKS_LONG := continuous deviation sb3_shares
+BENCHMARKS_FUZZ := fuzz
 
 .PHONY: help reproduction demo test test-faults test-model test-llm test-ray test-sb3 check format docs pictures \
-	bench bench-deep bench-long smoke smoke-deep clean
+	bench bench-deep bench-long fuzz smoke smoke-deep clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -82,8 +83,11 @@ bench-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torc
 bench-long: $(VENV)/.sb3 $(VENV)/.bench  ## what networks learn with which settings (an hour and a half)
 	for name in $(BENCHMARKS_LONG); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
+fuzz: $(VENV)/.dev  ## a million changed files and texts: only errors of ours, none over 10 s or 2 GB (an hour)
+	$(BIN)/python benchmarks/fuzz.py --inputs 1000000
+
 smoke: $(VENV)/.bench  ## does every benchmark still run? In its smallest form (a minute)
-	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py --smoke || exit 1; done
+	for name in $(BENCHMARKS) $(BENCHMARKS_FUZZ); do $(BIN)/python benchmarks/$$name.py --smoke || exit 1; done
 
 smoke-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torch, 1 GB; three minutes)
 	for name in $(BENCHMARKS_DEEP) $(BENCHMARKS_LONG); do $(BIN)/python benchmarks/$$name.py --smoke || exit 1; done

@@ -38,8 +38,8 @@ KEPT = 20
 UNTYPED, SLOW, LARGE, CRASH = "untyped", "over 10 s", "over 2 GB", "crash"
 
 
-class OverTime(BaseException):  # noqa: N818 - no error that a reader may catch
-    """An input took its seconds."""
+class OverTime(BaseException):
+    """An input took its seconds: no error that a reader may catch."""
 
 
 class Failure(NamedTuple):
@@ -315,8 +315,8 @@ def fuzz(tally: Tally, waiting: list[tuple[str, int, int]], jobs: int, seed: int
             if time.monotonic() - told > 10:
                 told = time.monotonic()
                 speed = tally.done / (told - begun)
-                print(f"{tally.done:,} of {total:,}, {tally.failed:,} failed, {speed:,.0f} a second",
-                      file=sys.stderr)  # fmt: skip
+                done = f"{tally.done:,} of {total:,}, {tally.failed:,} failed"
+                print(f"{done}, {speed:,.0f} a second", file=sys.stderr)
     finally:
         for worker in workers:
             worker.end()

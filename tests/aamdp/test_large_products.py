@@ -70,6 +70,9 @@ class Asked:
     def __getattr__(self, name):
         return getattr(self.policy, name)
 
+    def __call__(self, *given):
+        return self.policy(*given)
+
     def actions(self, observations, configurations, any_action):
         self.sizes.append(len(observations) * len(configurations))
         return self.policy.actions(observations, configurations, any_action)

@@ -14,6 +14,7 @@ import pytest
 from cranium.errors import FileAccessError, RecordError
 from cranium.experiments import ComplexityConfig, DamagedRecordWarning, Record, Store, run
 from cranium.experiments.engines import carry_out
+from cranium.experiments.reading import read_study, rows
 from cranium.experiments.records import read_record
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
 
@@ -338,3 +339,14 @@ def test_a_record_names_its_trial(store):
     record = carry_out(job)
     assert isinstance(record, Record)
     assert (record.key, record.seed, record.config) == (job.trial.key, 1, job.trial.data)
+
+
+@pytest.mark.parametrize("success", [[[1]], "x", 3, {"a": "b"}, None])
+def test_what_a_failed_trial_says_it_found_counts_for_nothing(success, tmp_path):
+    run(CONFIG, tmp_path, Here())
+    store = Store(tmp_path)
+    job = CONFIG.jobs(store)[0]
+    failed = replace(store.find(job), status="failed", result={"success": success}, error="no")
+    store.save(job, failed)
+    study = read_study(tmp_path)
+    assert [row["success"] for row in rows([study]) if row["status"] == "failed"] == [None]

@@ -193,7 +193,8 @@ def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
 
 def last_success(record: Record) -> float | None:
     """The success of the greedy policy at the end, over all instances; None if there is none."""
-    found = record.result.get("success")
+    # What a failed trial says it found is never checked, and counts for nothing.
+    found = record.result.get("success") if record.done else None
     return sum(found.values()) / len(found) if found else None
 
 
