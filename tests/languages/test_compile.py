@@ -14,6 +14,7 @@ from cranium import RewardMachine, compile_language
 from cranium.errors import CraniumError, InvalidNameError, LanguageError, RewardError
 from cranium.languages import (
     EXAMPLES,
+    cases,
     is_member,
     language_class,
     listing,
@@ -407,3 +408,19 @@ def test_for_near_misses_no_word_is_asked_for_twice_and_no_length_in_vain(monkey
     assert len(found) == len(set(found)) == 10
     assert len(asked) == len(set(asked)) == 11  # one of them, two As that change places, is a word
     assert lengths == {301}
+
+
+def test_a_long_sequence_is_compiled_without_looking_at_all_pairs_of_its_parts(monkeypatch):
+    """How often the variables of a part are looked for is linear in the number of parts."""
+    counts = []
+    real = cases.variables_of
+
+    def counting(node):
+        counts[-1] += 1
+        return real(node)
+
+    monkeypatch.setattr(cases, "variables_of", counting)
+    for length in (100, 200):
+        counts.append(0)
+        compile_language("A^N " + "B C " * length + "D^N")
+    assert counts[1] < 3 * counts[0]

@@ -7,6 +7,7 @@ become one, and all are shifted so that none is ever below zero.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -94,8 +95,11 @@ def alternatives(
     if isinstance(node, Sequence):
         node = Sequence(_joined(node.parts))
     found: list[list[Expression]] = []
-    for index, part in enumerate(node.parts):
-        others = {x for j, p in enumerate(node.parts) if j != index for x in variables_of(p)}
+    inside = [variables_of(part) for part in node.parts]
+    count = Counter(name for names in inside for name in names)
+    for part, own in zip(node.parts, inside, strict=True):
+        # Counted once for all parts: there may be thousands.
+        others = {name for name, parts in count.items() if parts > (name in own)}
         found.append(alternatives(part, outside | others, system, plan))
     _check_number([len(one) for one in found])
     return [type(node)(parts) for parts in product(*found)]
