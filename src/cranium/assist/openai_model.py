@@ -178,7 +178,7 @@ class OpenAIModel:
                 fix="SSL_CERT_FILE names a file with the certificates that are",
             )
         return ModelError(
-            f"no language model can be reached at {self._where}",
+            f"no language model can be reached at {self._where}: {problem.strerror or problem}",
             fix="start a server (cranium llm serve), or name one: base_url=…, --server",
         )
 
