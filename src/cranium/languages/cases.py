@@ -95,9 +95,9 @@ def alternatives(
     if isinstance(node, Sequence):
         node = Sequence(_joined(node.parts))
     found: list[list[Expression]] = []
-    inside = [variables_of(part) for part in node.parts]
-    count = Counter(name for names in inside for name in names)
-    for part, own in zip(node.parts, inside, strict=True):
+    used = [variables_of(part) for part in node.parts]
+    count = Counter(name for names in used for name in names)
+    for part, own in zip(node.parts, used, strict=True):
         # Counted once for all parts: there may be thousands.
         others = {name for name, parts in count.items() if parts > (name in own)}
         found.append(alternatives(part, outside | others, system, plan))
