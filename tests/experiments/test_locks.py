@@ -255,6 +255,21 @@ def test_what_a_killed_process_had_locked_is_run_and_its_locks_and_drafts_are_cl
     assert len(list(tmp_path.iterdir())) == JOBS + 1
 
 
+def test_what_others_left_who_were_killed_during_a_run_is_cleared_at_its_end(tmp_path, jobs):
+    class Killing(Here):
+        def run(self, jobs):
+            for number, found in enumerate(super().run(jobs)):
+                yield found
+                if number == JOBS - 1:
+                    gone = ended_process()
+                    leave(tmp_path, found[0], process=gone)
+                    name = f".{found[0].name}.json.{this_machine()}-{gone}-{'0' * 16}.draft"
+                    (tmp_path / name).write_text("half")
+
+    assert run(CONFIG, tmp_path, Killing()).ran == JOBS
+    assert len(list(tmp_path.iterdir())) == JOBS + 1
+
+
 def test_what_another_machine_is_running_is_waited_for(tmp_path, jobs, monkeypatch):
     monkeypatch.setattr(runner, "POLL", 0.01)
     run(CONFIG, tmp_path / "other", Here())

@@ -121,6 +121,7 @@ class Driver:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.process.communicate()
+        self.errors.close()
 
 
 def records_in(folder: Path) -> dict[str, bytes]:

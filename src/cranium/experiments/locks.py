@@ -79,6 +79,7 @@ class TrialLocks:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self.release_all()
+        self._clear()  # of those who were killed in the meantime
 
     def take(self, job: Job) -> bool:
         """Lock a trial, unless another process is running it."""

@@ -160,6 +160,7 @@ def run(
     try:
         with TrialLocks(folder, folder / CONFIG) as locks:
             _run_missing(config, store, engine, locks, outcome, watcher, retry_failed=retry_failed)
+        clear_drafts(folder)  # of those who shared the work, and were killed
     except KeyboardInterrupt:
         outcome.interrupted = True
     finally:
