@@ -24,6 +24,9 @@ if __name__ == '__main__':
 PRESSING = """
 import os, signal, sys
 
+# Whoever started the tests in the background may have had Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Pressing:
     def find_spec(self, name, path=None, target=None):
         if name == os.environ["PRESSED_AT"]:
@@ -42,19 +45,10 @@ def start(tmp_path):
     def run(module, *words):
         paths = [str(tmp_path), str(Path(cranium.__file__).parents[1])]
         env = {**os.environ, "PRESSED_AT": module, "PYTHONPATH": os.pathsep.join(paths)}
-        return subprocess.run(
-            [sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True,
-            check=False, restore_signals=True, preexec_fn=hear,
-        )  # fmt: skip
+        told = {"cwd": tmp_path, "env": env, "capture_output": True, "text": True}
+        return subprocess.run([sys.executable, *words], check=False, **told)
 
     return run
-
-
-def hear():
-    """Whoever started the tests in the background may have had Ctrl-C ignored."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 MODULES = [
