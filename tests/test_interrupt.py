@@ -11,7 +11,8 @@ import numba
 import pytest
 from numba.core import event
 
-from cranium.interrupt import held
+from cranium import interrupt
+from cranium.interrupt import finishing, held, holding
 from cranium.jit import whole_compilations
 
 
@@ -91,6 +92,44 @@ def test_where_ctrl_c_is_ignored_it_stays_ignored():
     with held():
         signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_an_error_while_something_is_saved_is_not_lost_with_the_ctrl_c_that_came_meanwhile():
+    with pytest.raises(OSError, match="full"), finishing(), finishing():
+        signal.raise_signal(signal.SIGINT)
+        raise OSError("full")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_saved_without_an_error_ends_without_an_interruption():
+    with finishing(), finishing():
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+    with held():  # and nothing of it comes later
+        pass
+
+
+def test_a_ctrl_c_that_came_before_is_heard_after_something_was_saved():
+    with pytest.raises(KeyboardInterrupt), held():
+        signal.raise_signal(signal.SIGINT)
+        with finishing():
+            pass
+
+
+def test_a_second_ctrl_c_before_the_first_is_handled_does_not_come_again_later(monkeypatch):
+    deliver = interrupt._Waiting.deliver
+
+    def press_first(self):
+        signal.raise_signal(signal.SIGINT)
+        deliver(self)
+
+    with holding():
+        monkeypatch.setattr(interrupt._Waiting, "deliver", press_first)
+        with pytest.raises(KeyboardInterrupt), held():
+            signal.raise_signal(signal.SIGINT)
+        monkeypatch.undo()
+        with held():
+            pass
 
 
 CAST = """

@@ -98,6 +98,8 @@ def held() -> Iterator[None]:
         yield
         return
     with nullcontext() if _waiting.handlers else holding():
+        if not _waiting.depth:  # a second signal may have come before the first was handled
+            _waiting.came.clear()
         _waiting.depth += 1
         try:
             yield
@@ -112,6 +114,7 @@ def finishing() -> Iterator[None]:
     """Let no signal interrupt the block: it saves something, and the end comes without being asked.
 
     A window that is closed sends more than one signal, and impatient people press Ctrl-C twice.
+    An error in the block is raised all the same: what could not be saved is not silently lost.
 
     Example:
         >>> import os
@@ -120,8 +123,14 @@ def finishing() -> Iterator[None]:
         ...     print("is saved")
         is saved
     """
+    failure: BaseException | None = None
     with suppress(KeyboardInterrupt), held():
-        yield
+        try:
+            yield
+        except BaseException as problem:  # the interruption at the end of held() would replace it
+            failure = problem
+    if failure is not None:
+        raise failure
 
 
 @contextmanager
@@ -148,9 +157,9 @@ def endings() -> Iterator[None]:
 
     # Who ignores one of them, as nohup does, means it.
     handled = [each for each in _ENDINGS if signal.getsignal(each) == signal.SIG_DFL]
-    for each in handled:
-        signal.signal(each, interrupt)
     try:
+        for each in handled:
+            signal.signal(each, interrupt)
         yield
     finally:
         for each in handled:
