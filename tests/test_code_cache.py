@@ -145,6 +145,36 @@ def test_drafts_of_processes_that_were_killed_are_deleted(tmp_path, monkeypatch)
     assert new.exists()
 
 
+def test_a_draft_that_is_gone_when_it_is_looked_at_costs_nothing(tmp_path, monkeypatch, capfd):
+    cache = fresh(tmp_path, monkeypatch)
+    save(cache, numba.int64)
+    (path,) = tmp_path.rglob("*.code")
+    Path(f"{path}.tmp.1").symlink_to(tmp_path / "gone")
+    save(cache, numba.float64)
+    assert len(list(tmp_path.rglob("*.code"))) == 2
+    assert capfd.readouterr().err == ""
+
+
+class Moved:
+    """What this version of Numba does not have any more."""
+
+
+def test_code_of_another_version_of_numba_that_cannot_be_read_is_compiled_again(
+    tmp_path, monkeypatch
+):
+    cache = fresh(tmp_path, monkeypatch)
+    cache._cache_file._source_stamp = "of another version"
+    keys = []
+    write = cache._cache_file.save
+    monkeypatch.setattr(cache._cache_file, "save", lambda key, _: keys.append(key))
+    save(cache, numba.int64)
+    write(keys[0], Moved())
+    monkeypatch.delattr(sys.modules[__name__], "Moved")
+    again = save(fresh(tmp_path, monkeypatch), numba.int64)
+    assert sum(again.stats.cache_hits.values()) == 0
+    assert again(4) == 8
+
+
 def test_without_a_folder_to_write_to_it_still_runs(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     only = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}

@@ -95,9 +95,12 @@ def test_where_ctrl_c_is_ignored_it_stays_ignored():
 
 
 def test_an_error_while_something_is_saved_is_not_lost_with_the_ctrl_c_that_came_meanwhile():
-    with pytest.raises(OSError, match="full"), finishing(), finishing():
+    def save():
         signal.raise_signal(signal.SIGINT)
         raise OSError("full")
+
+    with pytest.raises(OSError, match="full"), finishing(), finishing():
+        save()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -110,10 +113,13 @@ def test_what_is_saved_without_an_error_ends_without_an_interruption():
 
 
 def test_a_ctrl_c_that_came_before_is_heard_after_something_was_saved():
-    with pytest.raises(KeyboardInterrupt), held():
+    def save():
         signal.raise_signal(signal.SIGINT)
         with finishing():
             pass
+
+    with pytest.raises(KeyboardInterrupt), held():
+        save()
 
 
 def test_a_second_ctrl_c_before_the_first_is_handled_does_not_come_again_later(monkeypatch):

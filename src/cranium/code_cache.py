@@ -11,9 +11,12 @@ compiled again.
 from __future__ import annotations
 
 import hashlib
+import io
+import pickle
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,9 +73,10 @@ class _Files(IndexDataCacheFile):
     def save(self, key: Any, data: Any) -> None:
         """Write a version, in one move."""
         for draft in self._all("*.code.tmp.*"):
-            if time.time() - draft.stat().st_mtime > _STALE:
-                draft.unlink(missing_ok=True)
-        content = self._dump((self._source_stamp, key, data))
+            with suppress(OSError):  # another process may just have given it its name
+                if time.time() - draft.stat().st_mtime > _STALE:
+                    draft.unlink()
+        content = self._dump(self._source_stamp) + self._dump((key, data))
         with self._open_for_write(str(self._path(key))) as file:
             file.write(content + _ending(content))
 
@@ -87,8 +91,11 @@ class _Files(IndexDataCacheFile):
         if content[-length:] != _ending(content[:-length]):
             _discard(path)
             return None
-        stamp, known, data = self._load_data(path.name)  # which takes no notice of the ending
-        return data if (stamp, known) == (self._source_stamp, key) else None
+        stream = io.BytesIO(content)
+        if pickle.load(stream) != self._source_stamp:  # noqa: S301 - that of Numba's cache, too
+            return None  # what another version of Numba wrote may not even be readable
+        known, data = pickle.load(stream)  # noqa: S301
+        return data if known == key else None
 
     def _path(self, key: Any) -> Path:
         signature, processor, _ = key  # a new version of a function takes the place of the old
