@@ -196,6 +196,17 @@ def test_a_damaged_array_is_found_out_by_its_checksum():
         archive.read_arrays(io.BytesIO(raw))
 
 
+@pytest.mark.parametrize("way", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_an_array_that_is_shorter_than_it_claims_is_not_filled_from_memory(way):
+    stream, head = io.BytesIO(), header("<f8", (50,))
+    with zipfile.ZipFile(stream, "w", way) as found:
+        found.writestr("q.npy", head + bytes(8))  # with the checksum of that
+    raw = bytearray(stream.getvalue())
+    struct.pack_into("<L", raw, raw.index(b"PK\x01\x02") + 24, len(head) + 400)
+    with pytest.raises(ValueError, match="an array that ends after 8 bytes"):
+        archive.read_arrays(io.BytesIO(raw))
+
+
 def test_a_pipe_is_refused_and_nobody_waits_for_it(tmp_path):
     pipe = tmp_path / "agent.npz"
     os.mkfifo(pipe)

@@ -128,7 +128,10 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: _Header) ->
     with archive.open(member) as stream:
         _read_header(stream)
         for start in range(0, len(content), PIECE):
-            piece = stream.read(min(PIECE, len(content) - start))
-            content[start : start + len(piece)] = np.frombuffer(piece, np.uint8)
+            length = min(PIECE, len(content) - start)
+            piece = stream.read(length)
+            if len(piece) < length:  # the rest would be whatever was in memory before
+                raise ValueError(f"an array that ends after {start + len(piece):,} bytes")
+            content[start : start + length] = np.frombuffer(piece, np.uint8)
         stream.read(1)  # nothing, but at its end the checksum is compared
     return content.view(header.dtype).reshape(header.shape, order="F" if header.by_columns else "C")
