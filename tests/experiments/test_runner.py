@@ -599,6 +599,45 @@ def test_what_was_lost_is_no_result_and_is_run_by_the_next_run(tmp_path):
     assert (again.ran, again.failed) == (1, [])
 
 
+def test_without_a_free_file_descriptor_no_process_is_started_and_that_is_said():
+    resource = pytest.importorskip("resource")
+    job = CONFIG.jobs(Store(Path("nowhere")))[0]
+    engine = LocalEngine(1)
+    [_] = engine.run([job])  # whatever is loaded at the first time is
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with Path(os.devnull).open() as stream:
+        free = stream.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, before[1]))
+    try:
+        with pytest.raises(EngineError, match="no process can be started to run trials: Too many"):
+            list(engine.run([job]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+FIRST_WORKER = """
+import signal, sys
+from pathlib import Path
+
+from cranium.experiments.engines import carry_out
+from cranium.experiments.pool import WorkerPool
+
+if __name__ == "__main__":
+    pool = WorkerPool(1, [], carry_out)
+    status = Path(f"/proc/{pool._start().process.pid}/status").read_text()
+    pool.stop()
+    print(int(status.split("SigBlk:")[1].split()[0], 16) >> (signal.SIGINT - 1) & 1)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_the_first_worker_does_not_hear_ctrl_c_either_while_it_starts(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(FIRST_WORKER)
+    told = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["1"]
+
+
 def test_a_script_that_starts_itself_again_is_told_what_to_do(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

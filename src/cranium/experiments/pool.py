@@ -111,21 +111,25 @@ class WorkerPool:
         taken = [worker.core for worker in self.workers]
         # The core with the fewest workers: that of the one that is replaced.
         core = min(self.cores, key=taken.count) if self.cores else None
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_serve, args=(theirs, core, os.getpid()), daemon=True)
-        # Ctrl-C may not come between the start of a process and its being known here.
-        with _deaf(), _environment(dict.fromkeys(THREADS, "1")), _broken_pipes():
-            try:
-                process.start()
-            except OSError as problem:
-                ours.close()
-                raise EngineError(
-                    f"no process can be started to run trials: {problem.strerror or problem}",
-                    fix="what is done is kept; the same command goes on, or fewer workers do",
-                ) from None
-            finally:
-                theirs.close()
-            self.workers.append(Worker(process, ours, core))
+        try:
+            # Ctrl-C may not come between the start of a process and its being known here.
+            with _deaf(), _environment(dict.fromkeys(THREADS, "1")), _broken_pipes():
+                ours, theirs = context.Pipe()
+                told = (theirs, core, os.getpid())
+                process = context.Process(target=_serve, args=told, daemon=True)
+                try:
+                    process.start()
+                except BaseException:
+                    ours.close()
+                    raise
+                finally:
+                    theirs.close()
+                self.workers.append(Worker(process, ours, core))
+        except OSError as problem:
+            raise EngineError(
+                f"no process can be started to run trials: {problem.strerror or problem}",
+                fix="what is done is kept; the same command goes on, or fewer workers do",
+            ) from None
         return self.workers[-1]
 
     def _send(self, worker: Worker) -> None:
@@ -245,6 +249,11 @@ def _deaf() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker
+
+    # Python starts this one together with our first process otherwise, and some of its versions
+    # then let Ctrl-C in again.
+    resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
