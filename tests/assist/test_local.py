@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from assist.servers import serving
+from test_io import within_a_minute
 
 from cranium import assist
 from cranium.assist.server_keys import find_key, forget_key, keep_key
@@ -111,6 +112,28 @@ def test_what_is_no_model_is_refused(tmp_path):
     path.write_bytes(b"GGUF and nothing more")
     with pytest.raises(ModelError, match="ended"):
         assist.LocalServer(path).start()
+
+
+def test_a_pipe_in_place_of_a_model_is_refused_and_nobody_waits_for_it(tmp_path):
+    os.mkfifo(tmp_path / "pipe.gguf")
+    found = within_a_minute(assist.LocalServer(tmp_path / "pipe.gguf").start)
+    assert isinstance(found, FileAccessError)
+    assert "not a regular file" in found.message
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(tmp_path, monkeypatch):
+    path = tmp_path / "text.gguf"
+    path.write_bytes(b"GGUF and nothing more")
+    server, started = assist.LocalServer(path), []
+
+    def interrupt():
+        started.append(server._process)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(server, "_is_ready", interrupt)
+    with pytest.raises(KeyboardInterrupt), server:
+        pass
+    assert started[0].returncode is not None
 
 
 @needs_model

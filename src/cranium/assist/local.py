@@ -29,6 +29,7 @@ from cranium.errors import (
     ModelError,
     UnknownNameError,
 )
+from cranium.io import open_regular
 
 __all__ = ["OFFERS", "LocalServer", "Offer", "fetch", "find_model", "find_offer", "models_folder"]
 
@@ -243,10 +244,14 @@ class LocalServer:
         with suppress(OSError):  # if it has ended already, that is told below
             self._process.stdin.write(f"{self.api_key}\n")
             self._process.stdin.flush()
-        for _ in self._waiting():
-            if self._is_ready():
-                keep_key(self.port, self.api_key)
-                return self
+        try:
+            for _ in self._waiting():
+                if self._is_ready():
+                    keep_key(self.port, self.api_key)
+                    return self
+        except BaseException:  # whoever interrupts it has no server that could be stopped
+            self.stop()
+            raise
         self.stop()
         raise ModelError(f"the server for {self.path} did not start within {START_SECONDS:g} s")
 
@@ -266,7 +271,6 @@ class LocalServer:
             if self._process.poll() is not None:
                 self._log.seek(0)
                 lines = self._log.read().strip().splitlines()
-                self.stop()
                 raise ModelError(
                     f"the server for {self.path} ended: {(lines or ['without a word'])[-1][:200]}",
                     fix="is it a GGUF file, and is there enough memory?",
@@ -303,11 +307,8 @@ class LocalServer:
 
 def check_model(path: Path) -> None:
     """Refuse what is no GGUF file, and say what is missing to serve one."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(4)
-    except OSError as problem:
-        raise FileAccessError(f"cannot read {path}: {problem.strerror or problem}") from None
+    with open_regular(path) as file:
+        head = file.read(4)
     if head != b"GGUF":
         raise InvalidArgumentError(f"{path} is no GGUF file")
     try:
