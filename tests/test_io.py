@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -233,3 +234,15 @@ def test_a_process_that_nobody_waited_for_is_gone():
     assert not is_running(process.pid)
     process.wait()
     process.stdout.close()
+
+
+def test_what_is_to_last_has_its_name_on_the_disk_before_we_go_on(tmp_path, monkeypatch):
+    kept = []
+
+    def note(opened, real=os.fsync):
+        kept.append((stat.S_ISDIR(os.fstat(opened).st_mode), (tmp_path / "file").exists()))
+        real(opened)
+
+    monkeypatch.setattr(os, "fsync", note)
+    write_bytes(tmp_path / "file", b"content", durable=True)
+    assert kept == [(False, False), (True, True)]

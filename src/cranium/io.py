@@ -167,7 +167,7 @@ def write_bytes(
     Args:
         path: The file.
         content: What is in it.
-        durable: Whether it is on the disk before it gets its name.
+        durable: Whether it is on the disk before it gets its name, and its name is before we go on.
         follow_links: Whether a symbolic link, a pipe or a device of this name is written through,
             as suits a name that a user gave. Otherwise it is replaced by a regular file, and what
             a link points at stays as it is.
@@ -188,6 +188,8 @@ def write_bytes(
             if path.is_file() and not path.is_symlink():
                 draft.chmod(stat.S_IMODE(path.stat().st_mode))
             draft.replace(path)
+            if durable:
+                _keep_names(path.parent)
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
@@ -198,6 +200,16 @@ def write_bytes(
         ) from None
     if follow_links:  # a folder of results, with thousands of files, is cleared once for each run
         clear_drafts(path.parent, path.name)
+
+
+def _keep_names(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk, where the system can tell."""
+    with suppress(OSError):  # Windows opens no folders, and some disks do not do this
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _draft(path: Path) -> Path:

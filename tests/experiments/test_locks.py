@@ -314,6 +314,21 @@ class Dropping(Here):
         yield from list(super().run(jobs))[: self.most]
 
 
+def test_an_engine_that_asks_for_no_trial_is_not_offered_them_for_ever(tmp_path):
+    class Lazy:
+        workers = 1
+        asked = 0
+
+        def run(self, jobs):
+            self.asked += 1
+            assert self.asked < 5, "it goes on for ever"
+            yield from ()
+
+    with pytest.raises(EngineError, match="has no result of any"):
+        run(CONFIG, tmp_path, Lazy())
+    assert not list(tmp_path.glob(".*"))
+
+
 def test_an_engine_that_drops_trials_is_not_waited_for(tmp_path):
     assert run(CONFIG, tmp_path, Dropping(3)).ran == JOBS
     with pytest.raises(EngineError, match="was given 8 trials, and has no result of any"):

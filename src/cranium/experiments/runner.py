@@ -198,13 +198,15 @@ def _run_missing(
             return
         watcher.begin(list(missing), there)
         before = len(tried)
-        with closing(engine.run(_locked(missing, store, locks, tried))) as results:
+        offered = _locked(missing, store, locks, tried)
+        with closing(engine.run(offered)) as results:
             for job, record in results:
                 store.save(job, record)
                 locks.release(job)
                 tried.add(job.name)
                 outcome.ran += 1
                 watcher.finished(job, record)
+        next(offered, None)  # one that it did not even ask for is dropped, too
         dropped = locks.release_all()
         if dropped and len(tried) == before:  # it would do so again
             raise EngineError(
