@@ -101,6 +101,13 @@ def test_episodes_without_a_horizon_are_cut_off_and_the_result_says_where():
     assert "all episodes were cut off after 10,000 steps" in str(finite.evaluation)
 
 
+def test_without_a_horizon_the_policy_is_evaluated_ten_times_and_not_a_hundred():
+    task = cranium.library.load("anbcdn")
+    for env, times in ((endless(LetterEnv.experiment(1), task), 10), (letter(1), 100)):
+        result = train(env, "ql", steps=200, path="python", evaluation_episodes=1)
+        assert len(result.curve) == times
+
+
 def test_what_is_no_policy_is_refused():
     env = letter(1)
     for wrong in (cranium.solve(env).policy, None, "agent.npz"):

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp.planning import find_product, model_of
-from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.compiled.tables import OVERFLOW
 from cranium.errors import (
@@ -94,8 +94,9 @@ def train(
             configurations that can occur in this world; in Python, all configurations if there are
             at most 2,000, and otherwise those that it has met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
-        evaluate_every: After how many samples the greedy policy is looked at; by default it is
-            looked at a hundred times, a network in a world that is not finite ten times.
+        evaluate_every: The number of samples between two evaluations of the greedy policy. By
+            default there are a hundred evaluations. In a world that is not finite there are ten, if
+            the learner is a network or if episodes have no horizon.
         instances: Which instances of the task are asked for: see :func:`cranium.evaluate`.
         evaluation_env: Where to evaluate, if not in a copy (in Python).
         evaluation_episodes: The number of episodes of each instance in an evaluation (in Python),
@@ -256,8 +257,11 @@ def _prepare(
     agent, world_seed = generators(seed)
     looks = named_seeds(seed, "evaluation while training")
     model, limited = _model(env, counter_limit, discretise, path=path, network=network)
-    if network and model is None and evaluate_every is None:
-        every = max(steps // 10, 1)  # to act with a network takes longer than to learn
+    # To act with a network takes longer than to learn, and without a horizon an evaluation goes on
+    # for a thousand steps an episode.
+    slow = network or shortest_horizon(env, product.horizon) is None
+    if slow and model is None and evaluate_every is None:
+        every = max(steps // 10, 1)
     _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
     logs = log or isinstance(until, Streak)
