@@ -27,6 +27,7 @@ from cranium.experiments import (
     Store,
     Watcher,
     engines,
+    pool,
     run,
 )
 from cranium.experiments.engines import carry_out
@@ -613,6 +614,29 @@ def test_without_a_free_file_descriptor_no_process_is_started_and_that_is_said()
             list(engine.run([job]))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_what_a_worker_has_done_is_not_lost_when_others_do_not_even_start():
+    first, second = CONFIG.jobs(Store(Path("nowhere")))[:2]
+    workers = pool.WorkerPool(2, [], carry_out)
+    try:
+        workers.submit(first)
+        [good] = workers.workers
+        assert workers._hear(good) is None  # it is ready, and gets its job
+        assert good.connection.poll(WAIT)  # which is done
+        workers.submit(second)
+        workers.workers[1].process.kill()
+        workers.workers[1].process.join()
+        workers.failed_starts = pool.KILLED_STARTS - 1
+        assert {each.job: each.kind for each in workers.replies()} == {
+            first: "done",
+            second: "not begun",
+        }
+        workers.submit(second)
+        with pytest.raises(EngineError, match="did not get as far as running a trial"):
+            workers.replies()
+    finally:
+        workers.stop()
 
 
 FIRST_WORKER = """

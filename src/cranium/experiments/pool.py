@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, Literal, NamedTuple
 
-from cranium.errors import EngineError, InvalidArgumentError
+from cranium.errors import CraniumError, EngineError, InvalidArgumentError
 from cranium.experiments.records import Record
 from cranium.experiments.trial import Job
 
@@ -67,6 +67,7 @@ class WorkerPool:
         self.size, self.cores, self.function = size, cores, function
         self.workers: list[Worker] = []
         self.failed_starts, self.any_ready = 0, False
+        self.hopeless: CraniumError | None = None
 
     @property
     def has_room(self) -> bool:
@@ -87,9 +88,16 @@ class WorkerPool:
             self._send(worker)
 
     def replies(self) -> list[Reply]:
-        """Wait until something has come of at least one job, and say what."""
+        """Wait until something has come of at least one job, and say what.
+
+        Raises:
+            CraniumError: Worker after worker does not even start. What others have done until
+                then was said before.
+        """
         found: list[Reply] = []
         while self.busy and not found:
+            if self.hopeless is not None:
+                raise self.hopeless
             for connection in wait([worker.connection for worker in self.workers]):
                 [worker] = [each for each in self.workers if each.connection is connection]
                 reply = self._hear(worker)
@@ -168,14 +176,16 @@ class WorkerPool:
         return Reply(worker.job, kind, reason=f"its process {how}")
 
     def _count_failed_start(self, status: int, how: str) -> None:
+        if self.hopeless is not None:
+            return
         self.failed_starts += 1
         if status > 0 and not self.any_ready and self.failed_starts >= FAILED_STARTS:
-            raise InvalidArgumentError(
+            self.hopeless = InvalidArgumentError(
                 f"the processes that run trials could not start: the last one {how}",
                 fix='in a script, put what runs them under if __name__ == "__main__":',
             )
-        if self.failed_starts >= (FAILED_STARTS if status > 0 else KILLED_STARTS):
-            raise EngineError(
+        elif self.failed_starts >= (FAILED_STARTS if status > 0 else KILLED_STARTS):
+            self.hopeless = EngineError(
                 f"{self.failed_starts} processes in a row did not get as far as running a trial: "
                 f"the last one {how}",
                 fix="what is done is kept, and the same command goes on; see whether memory is "
