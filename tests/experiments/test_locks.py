@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import subprocess
@@ -115,6 +116,22 @@ def test_a_lock_that_is_held_is_renewed(tmp_path, jobs, monkeypatch):
         while path.stat().st_mtime == 1:
             assert time.monotonic() < end
             time.sleep(0.01)
+
+
+def test_only_one_takes_a_stale_lock_over_also_on_nfs(tmp_path, take, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    (tmp_path / "guard").write_text("stays")
+
+    def as_on_nfs(stream, how, real=fcntl.flock):
+        """There, an exclusive lock needs a file that is open for writing (see man 2 flock)."""
+        if fcntl.fcntl(stream, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "Bad file descriptor")
+        real(stream, how)
+
+    monkeypatch.setattr(fcntl, "flock", as_on_nfs)
+    with take()._guarded() as one, take()._guarded() as other:
+        assert (one, other) == (True, False)
+    assert (tmp_path / "guard").read_text() == "stays"
 
 
 ODD = {

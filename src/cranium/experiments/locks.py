@@ -175,7 +175,7 @@ class TrialLocks:
         try:
             import fcntl
 
-            stream = self.guard.open("rb")
+            stream = self.guard.open("r+b")  # on NFS, who may only read locks nothing
         except (ImportError, OSError):
             yield True
             return
