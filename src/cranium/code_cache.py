@@ -92,7 +92,10 @@ class _Files(IndexDataCacheFile):
             return None
         if not content.endswith(self._source_stamp.encode()):
             return None  # what another version of Numba wrote may not even be readable
-        known, data = self._load_data(path.name)  # which takes no notice of what follows
+        try:
+            known, data = self._load_data(path.name)  # which takes no notice of what follows
+        except OSError:  # somebody has emptied the cache since
+            return None
         return data if known == key else None
 
     def _path(self, key: Any) -> Path:

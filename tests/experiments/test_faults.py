@@ -61,6 +61,7 @@ FAULTS = [
     MissingExtraError("networks need JAX"),
     ModelError("nobody answers"),
     type("XlaRuntimeError", (RuntimeError,), {})("RESOURCE_EXHAUSTED: Out of memory"),
+    RuntimeError("can't start new thread"),
 ]
 ERRORS = [
     ValueError("no luck"),

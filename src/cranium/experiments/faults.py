@@ -29,6 +29,8 @@ CACHES = ("numba/core/caching.py", "cranium/code_cache.py")
 """Errors of any kind that come from reading or writing what was compiled before."""
 DEVICES = ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
 """What XLA says of a device that has no memory left, or is gone."""
+THREADS = "can't start new thread"
+"""What Python says where the limit of processes is reached."""
 
 
 def fault_of_machine(problem: BaseException) -> str | None:
@@ -40,7 +42,7 @@ def fault_of_machine(problem: BaseException) -> str | None:
         >>> fault_of_machine(ZeroDivisionError("division by zero"))
     """
     for each in _chain(problem):
-        if isinstance(each, KINDS) or _is_of_cache(each) or _is_of_device(each):
+        if isinstance(each, KINDS) or _is_of_system(each) or _is_of_cache(each):
             return " ".join("".join(traceback.format_exception_only(each)).split())
     return None
 
@@ -61,7 +63,8 @@ def _is_of_cache(problem: BaseException) -> bool:
     return any(name.endswith(CACHES) for name in names)
 
 
-def _is_of_device(problem: BaseException) -> bool:
-    return type(problem).__name__ in {"XlaRuntimeError", "JaxRuntimeError"} and str(
-        problem
-    ).startswith(DEVICES)
+def _is_of_system(problem: BaseException) -> bool:
+    """Whether a device has no memory left, or the system no room for a thread."""
+    if type(problem).__name__ in {"XlaRuntimeError", "JaxRuntimeError"}:
+        return str(problem).startswith(DEVICES)
+    return type(problem) is RuntimeError and str(problem).startswith(THREADS)
