@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from functools import wraps
 from pathlib import Path
@@ -41,6 +42,23 @@ def _nothing_is_downloaded(request, monkeypatch, tmp_path_factory):
     if not marks & {"local_model", "llm"}:
         monkeypatch.setenv("PIP_NO_INDEX", "1")
         monkeypatch.setenv("CRANIUM_MODELS", str(Path(tmp_path_factory.getbasetemp(), "models")))
+
+
+@pytest.fixture(autouse=True)
+def _signals_are_heard():
+    """Whoever started the tests in the background, or with nohup, has had some signals ignored."""
+    usual = {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}
+    found = {getattr(signal, name, None): handler for name, handler in usual.items()}
+    ignored = {each: handler for each, handler in found.items() if each and _is_ignored(each)}
+    for each, handler in ignored.items():
+        signal.signal(each, handler)
+    yield
+    for each in ignored:
+        signal.signal(each, signal.SIG_IGN)
+
+
+def _is_ignored(number):
+    return signal.getsignal(number) is signal.SIG_IGN
 
 
 @pytest.hookimpl(wrapper=True)
