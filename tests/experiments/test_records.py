@@ -256,7 +256,11 @@ def test_a_record_is_on_the_disk_before_it_has_its_name(store, job, monkeypatch)
             os, name, lambda *a, real=real, name=name: calls.append(name) or real(*a)
         )
     store.save(job, carry_out(job))
-    assert calls == ["fsync", "replace"]
+    assert calls == [
+        "fsync",
+        "replace",
+        "fsync",
+    ]  # the file, its name, and the folder with the name
 
 
 def test_a_draft_that_a_killed_process_left_is_no_record(store, job):
