@@ -407,7 +407,11 @@ class CountingRewardAutomaton(CounterProgram):
 
     def _state_of(self, where: Configuration | str) -> str:
         """The name of a state, given by itself or in a configuration, checked."""
-        state: object = where
+        if where.__class__ is Configuration:  # nearly always; learners ask this all the time
+            state: object = where[0]
+            if state.__class__ is str and state in self._outgoing:
+                return where[0]
+        state = where
         if not isinstance(where, str):
             try:
                 state, _ = where
