@@ -14,7 +14,7 @@ import numpy as np
 from cases import run_cases
 
 import cranium
-from cranium.automata.cost import with_step_cost
+from cranium.automata.step_cost import with_step_cost
 from cranium.experiments.deep import BATCH, NEAREST, PAPER
 from cranium.learners import Schedule
 from cranium.worlds import OfficeWorld

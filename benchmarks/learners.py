@@ -38,12 +38,13 @@ from running import parse, parser_of, write
 
 import cranium
 from cranium.aamdp.planning import model_of
-from cranium.learners import TabularConfig, kernels
-from cranium.learners.brains import QBrain
+from cranium.learners import TabularConfig
 from cranium.learners.evaluation import LiveExaminer, TabularExaminer
-from cranium.learners.live import LiveRun
-from cranium.learners.memory import Memory, open_space
-from cranium.learners.tabular import TabularRun
+from cranium.learners.tabular import kernels
+from cranium.learners.tabular.agent import QBrain
+from cranium.learners.tabular.arrays import Memory, open_space
+from cranium.learners.tabular.fused import TabularRun
+from cranium.learners.tabular.live import LiveRun
 from cranium.worlds import LetterEnv
 
 MOST, HORIZON, SEED = 5, 100, 0

@@ -35,7 +35,7 @@ def task() -> gym.Env[Any, Any]:
 def import_all() -> None:
     """Import what training will."""
     require_jax("cdqn")
-    import_module("cranium.learners.deep.run")
+    import_module("cranium.learners.deep.fused")
 
 
 def fused(steps: int, **more: Any) -> Callable[[], float]:

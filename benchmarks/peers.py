@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from cranium.learners import kernels
-from cranium.learners.tabular import TabularRun
+from cranium.learners.tabular import kernels
+from cranium.learners.tabular.fused import TabularRun
 from cranium.worlds import FiniteWorld
 
 try:
@@ -137,7 +137,7 @@ def in_c(source: str, folder: Path, *flags: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-# The loop of ``cranium.learners.kernels.run``, with a constant learning rate.
+# The loop of ``cranium.learners.tabular.kernels.run``, with a constant learning rate.
 CQL_IN_C = """
 #include <stdint.h>
 typedef struct { unsigned __int128 state, inc; } pcg;

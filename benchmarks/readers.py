@@ -19,7 +19,7 @@ import numpy as np
 from text_readers import Reader, texts  # which also finds the next
 
 # isort: split
-from mutations import (
+from support.mutations import (
     NASTY,
     mutate_array,
     mutate_bytes,
@@ -30,13 +30,13 @@ from mutations import (
 
 import cranium
 from cranium.aamdp import BoxEncoding
-from cranium.compiled.tables import reachable
+from cranium.episodes import load_episode, record, save_episode
 from cranium.experiments import ComplexityConfig, LetterConfig, OfficeConfig, Store
+from cranium.experiments.aggregate import totals
 from cranium.experiments.configs import config_data
-from cranium.experiments.reading import cells, read_study, rows, summary_data
 from cranium.experiments.records import FORMAT, DamagedRecordWarning
-from cranium.experiments.totals import totals
-from cranium.replay import load_episode, record, save_episode
+from cranium.experiments.results import cells, read_study, rows, summary_data
+from cranium.tables.space import reachable
 from cranium.worlds import LetterEnv, PointWorld
 
 

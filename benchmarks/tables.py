@@ -17,8 +17,8 @@ from peers import in_c
 from running import parse, parser_of
 
 import cranium
-from cranium.compiled import ConfigurationSpace
-from cranium.compiled.kernels import run_many
+from cranium.tables import ConfigurationSpace
+from cranium.tables.kernels import run_many
 
 # C fills n; A and B move one from n to m and back, so the machines keep moving and never end.
 MACHINE = """

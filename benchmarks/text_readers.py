@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from mutations import mutate_bytes, mutate_text
+from support.mutations import mutate_bytes, mutate_text
 
 import cranium
 from cranium.assist.plan import language_of, parse_plan
+from cranium.assist.reply_parser import parse_automaton
 from cranium.assist.transcript import Transcript
-from cranium.assist.written import parse_automaton
 from cranium.automata.alphabet import parse_word
-from cranium.cli.asking import _read_events
+from cranium.cli.ask import _read_events
 from cranium.experiments import load_configs
 from cranium.languages import parse_language
 

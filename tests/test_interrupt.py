@@ -11,9 +11,9 @@ import numba
 import pytest
 from numba.core import event
 
-from cranium import interrupt
-from cranium.interrupt import finishing, held, holding
-from cranium.jit import whole_compilations
+from cranium._runtime import interrupt
+from cranium._runtime.interrupt import finishing, held, holding
+from cranium._runtime.jit import whole_compilations
 
 
 @pytest.fixture(autouse=True)

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 import cranium
+from cranium._runtime.processes import is_running, start_time, this_machine
 from cranium.errors import CraniumError, FileAccessError, FileFormatError
 from cranium.io import ABANDONED, clear_drafts, read_bytes, read_text, write_bytes
-from cranium.processes import is_running, start_time, this_machine
 
 MOST = 1000
 ZEROS = Path("/dev/zero")

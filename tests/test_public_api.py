@@ -18,7 +18,7 @@ import pytest
 
 import cranium
 import cranium.errors
-from cranium import aamdp, assist, compiled, figures, languages, learners, replay, worlds
+from cranium import aamdp, assist, episodes, figures, languages, learners, tables, worlds
 
 PUBLIC = {
     "FALSE",
@@ -64,7 +64,7 @@ PUBLIC = {
     "labelling",
     "labelling_from_cells",
     "product",
-    "replay",
+    "episodes",
     "rising_edges",
     "solve",
     "worlds",
@@ -122,7 +122,7 @@ def _public_objects():
 
 
 def _objects_of_packages():
-    for package in (aamdp, assist, compiled, figures, languages, learners, replay, worlds):
+    for package in (aamdp, assist, tables, figures, languages, learners, episodes, worlds):
         for name in package.__all__:
             value = getattr(package, name)
             if inspect.isfunction(value) or inspect.isclass(value):

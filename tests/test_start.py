@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import cranium
-from cranium import start as starting
+from cranium._runtime import startup as starting
 
 # What pip writes for the command.
 SCRIPT = """import re

@@ -6,8 +6,8 @@ import gymnasium
 from PIL import Image
 
 import cranium
-from cranium.replay import record
-from cranium.replay.frames import frames
+from cranium.episodes import record
+from cranium.episodes.frames import frames
 
 env = gymnasium.make("cranium/Office-mail-and-coffee-v0", mail=2)
 policy = cranium.train(env, "planner", steps=5000, until="solved").policy

@@ -1,11 +1,11 @@
 """Counting reward automata: reward functions for reinforcement learning, as counter machines."""
 
-from cranium.start import guard_start
+from cranium._runtime.startup import guard_start
 
 guard_start()  # before the imports: they take longest, and Ctrl-C may come at any time
 
 # isort: split
-from cranium import assist, errors, languages, learners, replay, worlds
+from cranium import assist, episodes, errors, languages, learners, worlds
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     Monitor,
@@ -17,24 +17,24 @@ from cranium.aamdp import (
     rising_edges,
     solve,
 )
-from cranium.automata import library
 from cranium.automata.alphabet import Alphabet
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.check import Finding, check
 from cranium.automata.convert import as_cra, unroll
 from cranium.automata.counter_machine import CounterMachine
-from cranium.automata.draw import draw
 from cranium.automata.equivalence import Equivalence, equivalent
-from cranium.automata.files import dumps, load, loads, save
 from cranium.automata.formula import FALSE, TRUE, Formula
+from cranium.automata.formula_parser import parse_formula
 from cranium.automata.minimise import minimise
-from cranium.automata.parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction
 from cranium.automata.reward_machine import RewardMachine
-from cranium.automata.schema import automaton_schema
 from cranium.automata.trace import Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
+from cranium.drawing import draw
 from cranium.errors import CraniumError
+from cranium.formats import library
+from cranium.formats.files import dumps, load, loads, save
+from cranium.formats.schema import automaton_schema
 from cranium.languages import compile_language
 from cranium.learners import Policy, evaluate, train
 
@@ -68,6 +68,7 @@ __all__ = [
     "compile_language",
     "draw",
     "dumps",
+    "episodes",
     "equivalent",
     "errors",
     "evaluate",
@@ -82,7 +83,6 @@ __all__ = [
     "minimise",
     "parse_formula",
     "product",
-    "replay",
     "rising_edges",
     "save",
     "solve",

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from cranium._runtime.processes import is_running, this_machine
 from cranium.errors import CraniumError, FileAccessError, FileFormatError, Place, shorten
-from cranium.processes import is_running, this_machine
 
 __all__ = [
     "check_writable",

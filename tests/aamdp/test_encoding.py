@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import cranium
 from cranium import Configuration
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
-from cranium.aamdp.cells import Numbers
-from cranium.compiled.tables import OVERFLOW, reachable
+from cranium.aamdp.features import Numbers
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError
 from cranium.learners import ActorConfig, DeepConfig
+from cranium.tables.space import OVERFLOW, reachable
 
 OFFICE = cranium.library.load("office")
 LIMIT = 6

@@ -7,7 +7,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from aamdp.envs import Line, moved
+from support.environments import Line, moved
 
 import cranium
 from cranium.aamdp import Labelling

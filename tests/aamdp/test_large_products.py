@@ -9,8 +9,8 @@ import pytest
 
 import cranium
 from cranium.aamdp import tabular_product
-from cranium.aamdp.catalogue import make_env
 from cranium.aamdp.planning import as_tabular
+from cranium.aamdp.registry import make_env
 from cranium.aamdp.tabular_product import TabularProduct, _KeySet
 from cranium.learners import evaluation
 

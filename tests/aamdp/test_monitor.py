@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from laws.strategies import build, specs
+from support.strategies import build, specs
 
 import cranium
 from cranium.errors import (

@@ -7,8 +7,8 @@ from threading import Lock
 import gymnasium as gym
 import numpy as np
 import pytest
-from aamdp.envs import Line, moved
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+from support.environments import Line, moved
 
 import cranium
 from cranium import RewardFunction, Transition

@@ -7,12 +7,11 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from aamdp.envs import Line, moved, odd_or_even
+from support.environments import Line, moved, odd_or_even
 
 import cranium
 from cranium import RewardFunction, Transition
 from cranium.aamdp import BoxEncoding, DictEncoding
-from cranium.compiled.tables import reachable
 from cranium.errors import (
     CounterUnderflowError,
     EpisodeEndedError,
@@ -20,6 +19,7 @@ from cranium.errors import (
     LabelError,
     WorldError,
 )
+from cranium.tables.space import reachable
 from cranium.worlds import LetterEnv, LetterSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")

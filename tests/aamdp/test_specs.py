@@ -11,10 +11,10 @@ import warnings
 import gymnasium as gym
 import numpy as np
 import pytest
-from aamdp.envs import Line, moved
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
+from support.environments import Line, moved
 
 import cranium
 from cranium import Transition

@@ -8,9 +8,9 @@ from math import inf
 import gymnasium as gym
 import numpy as np
 import pytest
-from aamdp.naive_total import best_values, value_of
 from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
+from support.naive_total_reward import best_values, value_of
 
 import cranium
 from cranium.aamdp.kernels import follow

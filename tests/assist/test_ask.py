@@ -9,9 +9,9 @@ import sys
 import time
 
 import pytest
-from assist.servers import serving
 from assist.test_specify import RIGHT, WORDS, WRONG
-from terminal import Terminal
+from support.model_servers import serving
+from support.terminal import Terminal
 
 import cranium
 

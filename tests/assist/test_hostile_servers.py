@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from assist import hostile
-from assist.hostile import serving_badly, whole
+from support import hostile_servers as hostile
+from support.hostile_servers import serving_badly, whole
 
 from cranium import assist
 from cranium.errors import InvalidArgumentError, ModelError

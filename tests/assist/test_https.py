@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 import trustme
-from assist.hostile import whole
+from support.hostile_servers import whole
 
 from cranium import assist
 from cranium.errors import ModelError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from assist.measure import measure, summary
+from support.measure_words import measure, summary
 
 from cranium import assist
 

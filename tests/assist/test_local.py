@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from assist.servers import serving
+from support.model_servers import serving
 from test_io import within_a_minute
 
 from cranium import assist

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from assist.measure import WAYS, is_regular, judged, measure, summary, tasks, truths
+from support.measure_words import WAYS, is_regular, judged, measure, summary, tasks, truths
 
 import cranium
 from cranium.assist import Transcript, accepts

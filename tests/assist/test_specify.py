@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from assist.servers import chat, failing, serving
+from support.model_servers import chat, failing, serving
 
 import cranium
 from cranium import assist

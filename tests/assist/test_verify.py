@@ -7,8 +7,8 @@ import pytest
 import cranium
 from cranium.assist import Example, PlanStep, TaskPlan, check_plan, restate
 from cranium.assist.examples import as_examples
-from cranium.assist.hearing import banned, spoken, unheard, unpaid, unspoken
-from cranium.automata.cost import with_step_cost
+from cranium.assist.text_evidence import banned, spoken, unheard, unpaid, unspoken
+from cranium.automata.step_cost import with_step_cost
 from cranium.errors import ConversionError, InvalidArgumentError
 
 EVENTS = {

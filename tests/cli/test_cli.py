@@ -11,13 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from terminal import Terminal
+from support.terminal import Terminal
 from typer.testing import CliRunner
 
 import cranium
 from cranium.aamdp import CATALOGUE
 from cranium.cli import app
-from cranium.cli.learning import _settings
+from cranium.cli.training import _settings
 from cranium.learners import Schedule
 
 GOOD, NOT_GOOD, BAD = 0, 1, 2

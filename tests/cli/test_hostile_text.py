@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from assist.servers import chat, failing, serving
 from assist.test_specify import RIGHT, WORDS
-from terminal import Terminal
+from support.model_servers import chat, failing, serving
+from support.terminal import Terminal
 from typer.testing import CliRunner
 
 import cranium
-from cranium.aamdp.catalogue import make_env
-from cranium.automata import library
+from cranium._runtime.terminal import as_json, visible
+from cranium.aamdp.registry import make_env
 from cranium.cli import app
 from cranium.experiments import ComplexityConfig, LocalEngine, Store, run
-from cranium.terminal import as_json, visible
+from cranium.formats import library
 
 SOURCE = Path(cranium.__file__).parent
 EVIL = {
@@ -100,9 +100,9 @@ def policy(folder, **about):
 
 def episode(folder, **changes):
     env = make_env("Letter", library.load("anbcdn"))
-    kept = cranium.replay.record(env, lambda *_: 0, most=2, world="Letter")
+    kept = cranium.episodes.record(env, lambda *_: 0, most=2, world="Letter")
     path = folder / "episode.json"
-    cranium.replay.save_episode(kept, path)
+    cranium.episodes.save_episode(kept, path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     return path
 
@@ -333,7 +333,7 @@ OWNERS = {"typer", "click", "rich", "stdout", "stderr", "traceback"}
 
 
 def test_nothing_is_printed_but_through_one_place():
-    allowed = {SOURCE / "terminal.py", SOURCE / "cli" / "output.py"}
+    allowed = {SOURCE / "_runtime/terminal.py", SOURCE / "cli" / "output.py"}
     for path in sorted(set(SOURCE.rglob("*.py")) - allowed):
         for node in ast.walk(ast.parse(path.read_text())):
             called = getattr(node, "func", None)

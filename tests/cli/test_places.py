@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 from assist.test_specify import WORDS
-from terminal import Terminal
+from support.terminal import Terminal
 from typer.testing import CliRunner
 
 import cranium
-from cranium.aamdp.catalogue import make_env
-from cranium.automata import library
+from cranium.aamdp.registry import make_env
 from cranium.cli import app
 from cranium.cli.output import keep
 from cranium.errors import FileAccessError
+from cranium.formats import library
 from cranium.io import TRIED, check_writable, write_bytes
-from cranium.learners.tabular import TabularRun
+from cranium.learners.tabular.fused import TabularRun
 
 WRITING = {
     "train --save": ["train", "Letter", "anbcdn", "--save", "{}.npz"],
@@ -55,8 +55,8 @@ def no_work(monkeypatch):
         monkeypatch.setattr(cranium, name, refuse)
     monkeypatch.setattr("cranium.assist.OpenAIModel", refuse)
     monkeypatch.setattr("cranium.languages.compile_language", refuse)
-    monkeypatch.setattr("cranium.cli.playing.load_episode", refuse)
-    monkeypatch.setattr("cranium.experiments.reading.find_studies", refuse)
+    monkeypatch.setattr("cranium.cli.play.load_episode", refuse)
+    monkeypatch.setattr("cranium.experiments.results.find_studies", refuse)
 
 
 @pytest.mark.parametrize("command", WRITING)

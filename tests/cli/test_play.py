@@ -11,13 +11,13 @@ import time
 
 import pytest
 from rich.console import Console
-from terminal import Terminal
+from support.terminal import Terminal
 
-from cranium.aamdp.catalogue import CATALOGUE, make_env
-from cranium.automata import library
+from cranium.aamdp.registry import CATALOGUE, make_env
 from cranium.cli.screen import view
-from cranium.replay import Recorder
-from cranium.replay.text import facts
+from cranium.episodes import Recorder
+from cranium.episodes.text import facts
+from cranium.formats import library
 
 RIGHT, LEFT, UP, DOWN = "\x1b[C", "\x1b[D", "\x1b[A", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"

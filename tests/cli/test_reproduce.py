@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from figures.browser import chromium, look
 from PIL import Image
+from support.browser import chromium, look
 from typer.testing import CliRunner
 
 from cranium.cli import app

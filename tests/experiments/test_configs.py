@@ -25,10 +25,10 @@ from cranium.experiments import (
     load_configs,
 )
 from cranium.experiments.configs import config_data
+from cranium.experiments.grid_search import TUNING_SEED, grid, tune
 from cranium.experiments.letter import METHODS
 from cranium.experiments.trial import TrainingTrial
-from cranium.experiments.tuning import TUNING_SEED, grid, tune
-from cranium.learners.choice import choose_config
+from cranium.learners.registry import choose_config
 
 EVERY = pytest.mark.parametrize("name", list(known()))
 

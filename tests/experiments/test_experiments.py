@@ -20,7 +20,7 @@ from cranium.experiments import (
     run,
 )
 from cranium.experiments.complexity import MACHINES
-from cranium.experiments.reading import export, find_studies, read_study, rows
+from cranium.experiments.results import export, find_studies, read_study, rows
 from cranium.experiments.statistics import summarise
 
 LETTER = LetterConfig(times=(1,), trials=2, methods=("CQL", "CRM"), tuning_trials=1)

@@ -28,15 +28,15 @@ from cranium.errors import (
 from cranium.experiments import (
     ComplexityConfig,
     DamagedRecordWarning,
-    engines,
     load_configs,
+    local_engine,
     run,
 )
-from cranium.experiments.engines import HOPELESS, TRIES
+from cranium.experiments.execution import perform
 from cranium.experiments.faults import fault_of_machine
-from cranium.experiments.reading import read_study
+from cranium.experiments.local_engine import HOPELESS, TRIES
 from cranium.experiments.records import read_record
-from cranium.experiments.work import perform
+from cranium.experiments.results import read_study
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study
 
@@ -87,7 +87,7 @@ def test_a_fault_of_the_machine_is_no_result_and_the_same_command_goes_on(
             raise problem
         return perform(trial, seed)
 
-    monkeypatch.setattr(engines, "perform", fail)
+    monkeypatch.setattr(local_engine, "perform", fail)
     with pytest.raises(EngineError, match=type(problem).__name__):
         run(CONFIG, tmp_path, Here())
     assert len(records_in(tmp_path)) == JOBS // 2
@@ -102,7 +102,7 @@ def test_an_error_of_the_trial_is_its_result(tmp_path, monkeypatch, problem):
     def fail(trial, seed):
         raise problem
 
-    monkeypatch.setattr(engines, "perform", fail)
+    monkeypatch.setattr(local_engine, "perform", fail)
     assert len(run(CONFIG, tmp_path, Here()).failed) == JOBS
 
 
@@ -138,8 +138,8 @@ def note(what):
 EARLY
 
 from cranium.errors import CraniumError
-from cranium.experiments import ComplexityConfig, LocalEngine, engines, run
-from cranium.experiments.work import perform
+from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
+from cranium.experiments.execution import perform
 
 LATE
 
@@ -194,7 +194,7 @@ def perhaps(trial, seed):
     return perform(trial, seed)
 
 
-engines.perform = perhaps
+local_engine.perform = perhaps
 """
 
 

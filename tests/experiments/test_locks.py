@@ -15,12 +15,12 @@ from collections import Counter
 import pytest
 from experiments.test_records import Here
 
+from cranium._runtime.processes import start_time, this_machine
 from cranium.errors import EngineError, FileAccessError
-from cranium.experiments import ComplexityConfig, Store, engines, locks, run, runner
+from cranium.experiments import ComplexityConfig, Store, local_engine, locks, run, runner
+from cranium.experiments.execution import perform
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import read_record
-from cranium.experiments.work import perform
-from cranium.processes import start_time, this_machine
 
 CONFIG = ComplexityConfig(trials=2, most=1)
 ELSEWHERE = "0" * 12
@@ -242,7 +242,7 @@ def test_two_runs_that_try_again_what_failed_try_it_once(tmp_path, monkeypatch):
             raise ValueError("no luck")
         return perform(trial, seed)
 
-    monkeypatch.setattr(engines, "perform", perhaps)
+    monkeypatch.setattr(local_engine, "perform", perhaps)
     assert len(run(CONFIG, tmp_path, Here()).failed) == JOBS // 2
     broken[0], barrier = False, threading.Barrier(2)
     threads = [

@@ -6,13 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
-from assist.servers import serving
 from experiments.test_records import Here
+from support.model_servers import serving
 from typer.testing import CliRunner
 
-from cranium.automata import library
 from cranium.automata.equivalence import equivalent
-from cranium.automata.files import loads
 from cranium.cli import app
 from cranium.errors import (
     InvalidArgumentError,
@@ -20,12 +18,14 @@ from cranium.errors import (
     UnknownNameError,
 )
 from cranium.experiments import LocalEngine, NaturalLanguageConfig, Store, run
-from cranium.experiments.reading import read_study
+from cranium.experiments.execution import perform
+from cranium.experiments.results import read_study
 from cranium.experiments.trial import TrainingTrial
-from cranium.experiments.work import perform
 from cranium.figures.natural_language import caption
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study, machines
+from cranium.formats import library
+from cranium.formats.files import loads
 
 SMALL = NaturalLanguageConfig(trials=2, methods=("CQL", "CRM", "planner"), tuning_trials=1)
 PLANNER = NaturalLanguageConfig(trials=1, methods=("planner",))

@@ -9,14 +9,14 @@ from experiments.test_records import Here
 from typer.testing import CliRunner
 
 import cranium
-from cranium.aamdp.catalogue import make_env
 from cranium.aamdp.planning import model_of
+from cranium.aamdp.registry import make_env
 from cranium.cli import app
 from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError
 from cranium.experiments import LocalEngine, NetworksConfig, Store, run
+from cranium.experiments.aggregate import totals
 from cranium.experiments.deep import ANYWHERE, BATCH, LETTERS, MAIL, PUBLISHED
-from cranium.experiments.reading import read_study
-from cranium.experiments.totals import totals
+from cranium.experiments.results import read_study
 from cranium.figures.deep import caption, draw, shape_of
 from cranium.figures.page import write_report
 

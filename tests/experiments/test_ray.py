@@ -30,7 +30,7 @@ from cranium.experiments import (
     Watcher,
     run,
 )
-from cranium.experiments.engines import TRIES
+from cranium.experiments.local_engine import TRIES
 from cranium.experiments.pool import THREADS
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial, Trial
 
@@ -78,8 +78,8 @@ class Spy(Trial):
         return {"pid": os.getpid(), "threads": threads, "span": (begun, time.time())}
 
     def compile(self) -> dict[str, Any]:
-        from cranium.experiments.work import perform
-        from cranium.learners import kernels
+        from cranium.experiments.execution import perform
+        from cranium.learners.tabular import kernels
 
         perform(training("ql", 20_000), 0)
         stats = [each.stats for each in vars(kernels).values() if hasattr(each, "stats")]
@@ -92,7 +92,7 @@ class Spy(Trial):
         return {"node": ray.get_runtime_context().get_node_id(), "text": "x" * 500_000}
 
     def stay(self) -> dict[str, Any]:
-        from cranium.experiments.work import perform
+        from cranium.experiments.execution import perform
 
         Path(f"{self.file}-{os.getpid()}").touch()
         perform(training("ql", 10**11), 0)
@@ -344,7 +344,7 @@ def test_a_cluster_that_crashed_is_not_waited_for(
 def test_a_cluster_that_does_not_answer_is_waited_for_so_long_and_no_longer(
     alone: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("cranium.experiments.cluster.JOINING", 4.0)
+    monkeypatch.setattr("cranium.experiments.ray_engine.JOINING", 4.0)
     with socket.create_server(("", 0)) as silent:  # it is listened, and nothing is said
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(InvalidArgumentError, match="join it within 4 seconds") as said:

@@ -13,9 +13,9 @@ import pytest
 
 from cranium.errors import FileAccessError, RecordError
 from cranium.experiments import ComplexityConfig, DamagedRecordWarning, Record, Store, run
-from cranium.experiments.engines import carry_out
-from cranium.experiments.reading import read_study, rows
+from cranium.experiments.local_engine import carry_out
 from cranium.experiments.records import read_record
+from cranium.experiments.results import read_study, rows
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
 
 CONFIG = ComplexityConfig(trials=1, most=2)

@@ -26,15 +26,15 @@ from cranium.experiments import (
     RewardMachinesConfig,
     Store,
     Watcher,
-    engines,
+    local_engine,
     pool,
     run,
 )
-from cranium.experiments.engines import carry_out
-from cranium.experiments.reading import read_study
+from cranium.experiments.execution import perform
+from cranium.experiments.local_engine import carry_out
 from cranium.experiments.records import read_record
+from cranium.experiments.results import read_study
 from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.work import perform
 
 CONFIG = ComplexityConfig(trials=4, most=1)
 WAIT = 60
@@ -63,7 +63,7 @@ def failing(monkeypatch):
             raise ValueError(f"no luck with {seed}")
         return perform(trial, seed)
 
-    monkeypatch.setattr(engines, "perform", perhaps)
+    monkeypatch.setattr(local_engine, "perform", perhaps)
     perhaps.seeds, perhaps.counts = seeds, counts
     return perhaps
 
@@ -230,10 +230,12 @@ def test_an_error_of_the_runner_itself_is_not_swallowed_and_what_was_found_stays
 
 
 def test_a_training_that_ctrl_c_cut_short_is_no_result(tmp_path, monkeypatch):
-    from cranium.experiments import work
+    from cranium.experiments import execution
 
     monkeypatch.setattr(
-        work, "train", lambda *a, real=work.train, **k: replace(real(*a, **k), interrupted=True)
+        execution,
+        "train",
+        lambda *a, real=execution.train, **k: replace(real(*a, **k), interrupted=True),
     )
     config = LetterConfig(trials=1, times=(1,), methods=("planner",))
     outcome = run(config, tmp_path, Here())
@@ -299,7 +301,7 @@ def test_a_candidate_that_fails_in_tuning_is_not_chosen(tmp_path, monkeypatch):
             raise ZeroDivisionError
         return perform(trial, seed)
 
-    monkeypatch.setattr(engines, "perform", perhaps)
+    monkeypatch.setattr(local_engine, "perform", perhaps)
     config = LetterConfig(trials=1, times=(1,), methods=("CQL",), tuning_trials=1)
     outcome = run(config, tmp_path, Here())
     assert len(outcome.failed) == 8
@@ -345,9 +347,9 @@ SCRIPT = """
 import json, sys, time
 from pathlib import Path
 
-from cranium.experiments import ComplexityConfig, LocalEngine, engines, run
+from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
 from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.work import perform
+from cranium.experiments.execution import perform
 
 
 class Endless(ComplexityConfig):
@@ -362,7 +364,7 @@ def slowly(trial, seed):
     return perform(trial, seed)
 
 
-engines.perform = slowly  # in the workers, too: each of them reads this file
+local_engine.perform = slowly  # in the workers, too: each of them reads this file
 
 if __name__ == "__main__":
     outcome = run(CONFIG, Path(sys.argv[1]), LocalEngine(2))
@@ -558,14 +560,14 @@ def test_a_trial_that_kills_its_process_has_no_result_and_all_others_have(tmp_pa
         "import os, sys\n"
         "from cranium.errors import EngineError\n"
         "from cranium.experiments import LocalEngine\n"
-        "from cranium.experiments import engines\n"
+        "from cranium.experiments import local_engine\n"
         "from cranium.experiments.trial import ComplexityTrial, Job\n"
         "def carry_out(job):\n"
         "    if job.trial.limit == 3:\n"
         "        os._exit(9)\n"
         "    return carry(job)\n"
-        "carry = engines.carry_out\n"
-        "engines.carry_out = carry_out\n"
+        "carry = local_engine.carry_out\n"
+        "local_engine.carry_out = carry_out\n"
         "if __name__ == '__main__':\n"
         "    trials = [ComplexityTrial('complexity', 'RM', str(n), 'anbcdn', n) for n in range(1, 9)]\n"
         "    found = []\n"
@@ -589,7 +591,7 @@ def test_what_was_lost_is_no_result_and_is_run_by_the_next_run(tmp_path):
         def run(self, jobs):
             found = list(super().run(jobs))
             yield from found[1:]
-            raise engines.given_up({found[0][0]: "out of\nmemory"})
+            raise local_engine.given_up({found[0][0]: "out of\nmemory"})
 
     with pytest.raises(EngineError, match=r"seed 0 \(out of memory\)") as caught:
         run(CONFIG, tmp_path, Losing())
@@ -643,7 +645,7 @@ FIRST_WORKER = """
 import signal, sys
 from pathlib import Path
 
-from cranium.experiments.engines import carry_out
+from cranium.experiments.local_engine import carry_out
 from cranium.experiments.pool import WorkerPool
 
 if __name__ == "__main__":

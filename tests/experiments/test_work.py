@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cranium
-from cranium.aamdp.catalogue import make_world
 from cranium.aamdp.planning import solve
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.automata import library
+from cranium.aamdp.registry import make_world
 from cranium.errors import ConversionError, InvalidArgumentError, UnknownNameError, WorldError
-from cranium.experiments.lot import TaskLot, drawn_tasks, task_of, union
+from cranium.experiments.execution import make_env, optimal_rates, perform
+from cranium.experiments.multi_task import TaskLot, drawn_tasks, task_of, union
 from cranium.experiments.reward_machines import BASELINES, CASES, REACHED, RewardMachinesConfig
 from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
-from cranium.experiments.work import make_env, optimal_rates, perform
+from cranium.formats import library
 from cranium.learners import train
 from cranium.learners.training import generators
 from cranium.worlds import OfficeWorld, TabularWorld
@@ -289,7 +289,7 @@ def test_which_task_an_episode_had_is_known_without_rewards_that_tell_it(learner
 def test_tasks_are_the_same_however_many_random_numbers_are_held_at_once(monkeypatch):
     ended = np.cumsum(np.random.default_rng(0).integers(1, 30, size=200)).astype(float)
     whole = drawn_tasks(four().env, 7, ended)
-    monkeypatch.setattr("cranium.experiments.lot.CHUNK", 17)
+    monkeypatch.setattr("cranium.experiments.multi_task.CHUNK", 17)
     assert drawn_tasks(four().env, 7, ended).tolist() == whole.tolist()
     assert drawn_tasks(four().env, 7, np.zeros(0)).tolist() == []
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from experiments.test_records import Here
-from faults.driver import same
+from support.experiment_driver import same
 
 from cranium.errors import FileAccessError
 from cranium.experiments import ComplexityConfig, DamagedRecordWarning, run

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faults.driver import SECONDS, Driver, records_in, same
+from support.experiment_driver import SECONDS, Driver, records_in, same
 
 from cranium.experiments.records import Record, read_record
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-from figures.browser import chromium
+from support.browser import chromium
 
 
 @pytest.fixture

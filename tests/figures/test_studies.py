@@ -20,7 +20,8 @@ from cranium.experiments import (
     RewardMachinesConfig,
     run,
 )
-from cranium.experiments.reading import (
+from cranium.experiments.aggregate import ONE, SUM, totals
+from cranium.experiments.results import (
     last_success,
     number,
     read_study,
@@ -28,7 +29,6 @@ from cranium.experiments.reading import (
     share,
     summary_data,
 )
-from cranium.experiments.totals import ONE, SUM, totals
 from cranium.figures import complexity, letter, office, reward_machines, style
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study

@@ -7,13 +7,13 @@ from itertools import product
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from laws.naive import Rule, Spec, all_labels
-from laws.naive import run as naive_run
-from laws.strategies import specs, words
 from laws.test_machine_laws import SAME, machine_of
+from support.naive_machine import Rule, Spec, all_labels
+from support.naive_machine import run as naive_run
+from support.strategies import specs, words
 
 import cranium
-from cranium.automata.cost import with_step_cost
+from cranium.automata.step_cost import with_step_cost
 from cranium.errors import ConversionError, RunError
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -217,7 +217,7 @@ def test_a_price_that_needs_too_many_transitions_is_refused():
     costly = with_step_cost(machine, 1)
     assert costly.size.transitions < 500
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cranium.automata.cost.MAX_CASES", 20)
+        patch.setattr("cranium.automata.step_cost.MAX_CASES", 20)
         with pytest.raises(ConversionError, match="'u' does not react to falls into more than 20"):
             with_step_cost(machine, 1)
 

@@ -6,8 +6,8 @@ import pickle
 
 from hypothesis import given
 from hypothesis import strategies as st
-from laws.naive import all_labels
-from laws.strategies import NAMES, STYLES, trees, truth, written
+from support.naive_machine import all_labels
+from support.strategies import NAMES, STYLES, trees, truth, written
 
 from cranium import Alphabet, parse_formula
 from cranium.automata.formula_classes import FormulaClasses

@@ -10,7 +10,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mutations import mutate_text
+from support.mutations import mutate_text
 
 import cranium
 from cranium.automata.alphabet import parse_word

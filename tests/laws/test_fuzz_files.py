@@ -15,7 +15,7 @@ import zipfile
 import gymnasium as gym
 import numpy as np
 import pytest
-from mutations import (
+from support.mutations import (
     NASTY,
     mutate_array,
     mutate_bytes,
@@ -26,8 +26,8 @@ from mutations import (
 
 import cranium
 from cranium.aamdp import BoxEncoding
+from cranium.episodes import load_episode, record, save_episode
 from cranium.errors import CraniumError, FileFormatError
-from cranium.replay import load_episode, record, save_episode
 from cranium.worlds import LetterEnv, PointWorld
 
 MOST_MEMORY = 256 << 20

@@ -32,10 +32,10 @@ from cranium.experiments import (
     load_configs,
     run,
 )
+from cranium.experiments.aggregate import totals
 from cranium.experiments.configs import MAX_TOML, MOST_BYTES, config_data
-from cranium.experiments.reading import cells, find_studies, read_study, rows, summary_data
 from cranium.experiments.records import FORMAT, _checksum
-from cranium.experiments.totals import totals
+from cranium.experiments.results import cells, find_studies, read_study, rows, summary_data
 from cranium.figures.page import write_report
 
 VALUES: list[Any] = [

@@ -7,8 +7,8 @@ import pickle
 import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
-from laws import naive
-from laws.strategies import build, specs, words
+from support import naive_machine as naive
+from support.strategies import build, specs, words
 
 import cranium
 from cranium import Configuration

@@ -12,17 +12,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from laws import naive
-from laws.strategies import specs
 from laws.test_machine_laws import SAME, machine_of
+from support import naive_machine as naive
+from support.strategies import specs
 
 import cranium
 from cranium import Configuration, CountingRewardAutomaton, Transition
 from cranium.aamdp import TabularProduct
-from cranium.compiled import ConfigurationSpace, GrowingSpace
-from cranium.compiled.kernels import step_many
-from cranium.compiled.tables import OVERFLOW
 from cranium.errors import ConversionError, InvalidArgumentError, RunError
+from cranium.tables import ConfigurationSpace, GrowingSpace
+from cranium.tables.kernels import step_many
+from cranium.tables.space import OVERFLOW
 from cranium.worlds import FiniteWorld, Outcome, TabularWorld
 
 rewards = st.sampled_from([0.0, 0.0, 1.0, -1.0])

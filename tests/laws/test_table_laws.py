@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
-from laws.strategies import build, specs, words
+from support.strategies import build, specs, words
 
 import cranium
 from cranium.aamdp import TabularProduct
-from cranium.compiled import ConfigurationSpace, GrowingSpace
-from cranium.compiled.kernels import run_many, step_many
-from cranium.compiled.tables import OVERFLOW, REFUSED, reachable
 from cranium.errors import AutomatonError, CounterUnderflowError, RunError, SpaceError
+from cranium.tables import ConfigurationSpace, GrowingSpace
+from cranium.tables.kernels import run_many, step_many
+from cranium.tables.space import OVERFLOW, REFUSED, reachable
 from cranium.worlds import (
     FiniteWorld,
     LetterEnv,

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from laws.test_table_laws import RandomWorld
-from learners.naive_deep import NaiveDQN, NaiveTD3
-from learners.tasks import lively_machine, lively_world, paying_machine
+from support.naive_networks import NaiveDQN, NaiveTD3
+from support.random_tasks import lively_machine, lively_world, paying_machine
 
 import cranium
 from cranium.aamdp.planning import find_product, model_of
@@ -25,11 +25,11 @@ from cranium.errors import (
     RunError,
 )
 from cranium.learners import ActorConfig, DeepConfig, Schedule, train
-from cranium.learners.deep.imagine import Imagining, Replay, draw, imagine, outcome
+from cranium.learners.builder import Making
+from cranium.learners.deep.counterfactual import Imagining, Replay, draw, imagine, outcome
 from cranium.learners.deep.network import Network, all_heads, forward
 from cranium.learners.deep.optimiser import adam, huber, new_adam, normal
 from cranium.learners.deep.td3 import TD3, TD3Rates
-from cranium.learners.making import Making
 
 LETTER = "cranium/Letter-anbcdn-v0"
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "evaluate_every": 1000}
@@ -131,7 +131,7 @@ def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
                     continue
                 then = space.decode(int(found.then[i, j]))
                 high = max(step.configuration.counters, default=0) > space.counter_limit
-                assert then == (cranium.compiled.tables.OVERFLOW if high else step.configuration)
+                assert then == (cranium.tables.space.OVERFLOW if high else step.configuration)
                 assert found.reward[i, j] == pytest.approx(step.reward)
                 over = some.ended[i] or high or space.automaton.is_terminal(then)
                 assert bool(found.going[i, j]) == (not over)
@@ -402,25 +402,25 @@ def test_ctrl_c_waits_for_jax(monkeypatch):
     import os
     import signal
 
-    from cranium.learners.deep import run
+    from cranium.learners.deep import fused
 
-    real = run.interact
+    real = fused.interact
 
     def interrupted(life, *args, **kwargs):
         if int(life.samples) == 100:
             os.kill(os.getpid(), signal.SIGINT)
         return real(life, *args, **kwargs)
 
-    monkeypatch.setattr(run, "interact", interrupted)
+    monkeypatch.setattr(fused, "interact", interrupted)
     result = train(letter(), "cdqn", steps=500, **{**SMALL, "evaluate_every": 100})
     assert result.interrupted
     assert result.samples in (100, 200)
 
 
 def test_ctrl_c_keeps_what_was_learned(monkeypatch):
-    from cranium.learners.deep import run
+    from cranium.learners.deep import fused
 
-    real, calls = run.interact, []
+    real, calls = fused.interact, []
 
     def interrupted(*args, **kwargs):
         calls.append(1)
@@ -428,7 +428,7 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(run, "interact", interrupted)
+    monkeypatch.setattr(fused, "interact", interrupted)
     result = train(letter(), "cdqn", steps=5000, **{**SMALL, "evaluate_every": 100})
     assert result.interrupted
     assert result.samples == 200

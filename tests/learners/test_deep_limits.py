@@ -17,7 +17,7 @@ import cranium
 from cranium.aamdp import BoxEncoding
 from cranium.errors import InvalidArgumentError, SpaceError, UnknownNameError
 from cranium.learners import train
-from cranium.learners.deep import run
+from cranium.learners.deep import fused
 from cranium.learners.deep.optimiser import huber
 
 SMALL = {"hidden": (16,), "warmup": 10, "batch": 8, "replay": 200}
@@ -121,7 +121,7 @@ def test_a_machine_may_begin_with_much_in_its_counters(counters, begins, learner
 
 
 def test_a_large_world_is_evaluated_part_by_part(monkeypatch):
-    env, found, real = gym.make("cranium/Letter-anbcdn-v0", times=2), [], run._greedy
+    env, found, real = gym.make("cranium/Letter-anbcdn-v0", times=2), [], fused._greedy
 
     def noted(*told, **how):
         found.append(np.asarray(real(*told, **how)))
@@ -132,10 +132,10 @@ def test_a_large_world_is_evaluated_part_by_part(monkeypatch):
         train(env, "cdqn", steps=300, evaluate_every=300, **SMALL)
         return list(found)
 
-    monkeypatch.setattr(run, "_greedy", noted)
+    monkeypatch.setattr(fused, "_greedy", noted)
     whole = actions()
     assert len(set(whole[-1].tolist())) > 1
-    monkeypatch.setattr(run, "AT_ONCE", 500)
+    monkeypatch.setattr(fused, "AT_ONCE", 500)
     parts = actions()
     assert len(parts) > 3 * len(whole)
     assert np.concatenate(parts).tolist() == np.concatenate(whole).tolist()

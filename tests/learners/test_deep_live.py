@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from learners.liars import Walk
+from support.lying_wrappers import Walk
 
 import cranium
 from cranium.aamdp.planning import find_product
@@ -21,10 +21,10 @@ from cranium.errors import (
 )
 from cranium.learners import train
 from cranium.learners.config import LearnerConfig
-from cranium.learners.deep.continuous import continuous_world
+from cranium.learners.deep.config import ActorConfig
+from cranium.learners.deep.continuous_worlds import continuous_world
 from cranium.learners.deep.live import LiveDeepRun
-from cranium.learners.memory import Memory, open_space
-from cranium.learners.network_config import ActorConfig
+from cranium.learners.tabular.arrays import Memory, open_space
 from cranium.worlds import PointWorld
 
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}

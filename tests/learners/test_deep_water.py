@@ -10,8 +10,8 @@ import pytest
 
 import cranium
 from cranium.learners.config import LearnerConfig, Schedule
-from cranium.learners.deep.continuous import continuous_world
-from cranium.learners.memory import Memory, open_space
+from cranium.learners.deep.continuous_worlds import continuous_world
+from cranium.learners.tabular.arrays import Memory, open_space
 from cranium.worlds import Ball, WaterWorld
 
 SMALL = {"moving": False, "radius": 0.1, "thrust": 0.05, "top_speed": 0.1}

@@ -7,16 +7,16 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.tasks import paying_machine
 from learners.test_live import line
 from learners.test_tabular import letter
+from support.random_tasks import paying_machine
 
 import cranium
 from cranium.errors import InvalidArgumentError
 from cranium.learners import Schedule, Streak, TabularConfig, train, training
-from cranium.learners.brains import QBrain
-from cranium.learners.episodes import EpisodeLog, StreakFinder
+from cranium.learners.episode_log import EpisodeLog, StreakFinder
 from cranium.learners.progress import Watch
+from cranium.learners.tabular.agent import QBrain
 
 PATHS = ["compiled", "python"]
 

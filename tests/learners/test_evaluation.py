@@ -170,7 +170,7 @@ def stepped(model, policy, horizon, discount):
 @settings(max_examples=40, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 10**6), horizon=st.integers(1, 60))
 def test_matrix_powers_follow_a_policy_as_steps_do(data, seed, horizon):
-    from learners.tasks import lively_machine, lively_world
+    from support.random_tasks import lively_machine, lively_world
 
     rng = np.random.default_rng(seed)
     machine, world = lively_machine(rng, 1), lively_world(rng)

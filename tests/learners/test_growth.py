@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from learners.tasks import LABELS, lively_machine
+from support.random_tasks import LABELS, lively_machine
 
 import cranium
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.compiled import tables
-from cranium.compiled.tables import OVERFLOW, GrowingSpace, limited
 from cranium.errors import RunError
-from cranium.learners import TabularConfig, kernels, train
-from cranium.learners import memory as memories
-from cranium.learners import planner as planners
-from cranium.learners.memory import Memory
+from cranium.learners import TabularConfig, train
+from cranium.learners.planner import agent as planners
+from cranium.learners.tabular import arrays as memories
+from cranium.learners.tabular import kernels
+from cranium.learners.tabular.arrays import Memory
+from cranium.tables import space as tables
+from cranium.tables.space import OVERFLOW, GrowingSpace, limited
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 KINDS = {"current": kernels.CURRENT, "seen": kernels.SEEN, "reachable": kernels.REACHABLE}

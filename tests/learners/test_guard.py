@@ -7,7 +7,7 @@ import re
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.liars import DUMB, HONEST, LIARS, Walk
+from support.lying_wrappers import DUMB, HONEST, LIARS, Walk
 
 import cranium
 from cranium.errors import WorldError

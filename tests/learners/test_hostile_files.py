@@ -15,7 +15,7 @@ import pytest
 
 import cranium
 from cranium.errors import FileAccessError, FileFormatError, SpaceError
-from cranium.learners import archive, files
+from cranium.learners import archive, policy_files
 
 MOST_MEMORY = 64 << 20
 
@@ -161,7 +161,7 @@ def test_two_arrays_of_one_name_are_refused(policy, tmp_path):
 @pytest.mark.parametrize("what", ["bytes", "characters", "observations"])
 def test_what_could_not_be_read_again_is_not_written(what, policy, tmp_path, monkeypatch):
     names = {"bytes": "MOST_BYTES", "characters": "MOST_TEXT", "observations": "MOST_ROWS"}
-    monkeypatch.setattr(files, names[what], 1)
+    monkeypatch.setattr(policy_files, names[what], 1)
     with pytest.raises(SpaceError, match=f"{what}.* is too large for a file: 1 are allowed"):
         policy.save(tmp_path / "agent.npz")
     assert not list(tmp_path.iterdir())

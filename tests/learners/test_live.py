@@ -7,11 +7,11 @@ import signal
 import gymnasium as gym
 import numpy as np
 import pytest
-from aamdp import envs
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from learners.tasks import paying_machine, tasks
 from learners.test_tabular import CONFIGS, letter
+from support import environments as envs
+from support.random_tasks import paying_machine, tasks
 
 import cranium
 from cranium.errors import (

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from laws.naive import all_labels
-from laws.strategies import specs
 from laws.test_table_laws import RandomWorld, machine_of, random_worlds
-from learners.naive_options import Naive, after_label
-from learners.tasks import tasks
+from support.naive_machine import all_labels
+from support.naive_options import Naive, after_label
+from support.random_tasks import tasks
+from support.strategies import specs
 
 import cranium
 from cranium import RewardFunction, Transition
 from cranium.errors import AutomatonError, InvalidArgumentError, RewardError, RunError
 from cranium.learners import OptionsConfig, train
-from cranium.learners.options import OptionsBrain, _worth, targets
+from cranium.learners.tabular.options import OptionsBrain, _worth, targets
 from cranium.worlds import LetterEnv
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -47,7 +47,7 @@ def trained(env, **more):
             super().__init__(*given)
             brains.append(self)
 
-    with patch("cranium.learners.options.OptionsBrain", Kept):
+    with patch("cranium.learners.tabular.options.OptionsBrain", Kept):
         return train(env, "hrm", **more), brains[0]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from learners.tasks import lively_machine, lively_world, tasks
 from learners.test_tabular import letter
+from support.random_tasks import lively_machine, lively_world, tasks
 
 import cranium
 from cranium.errors import InvalidArgumentError, RunError

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from laws.strategies import specs
 from laws.test_table_laws import machine_of
-from learners.sb3_worlds import (
+from learners.test_seen import Tape
+from learners.test_seen import expected as expected_to_be_seen
+from learners.test_seen import machine as tape_machine
+from support.sb3_worlds import (
     ENDS,
     TASK,
     Clock,
@@ -28,14 +30,12 @@ from learners.sb3_worlds import (
     far,
     late,
 )
-from learners.test_seen import Tape
-from learners.test_seen import expected as expected_to_be_seen
-from learners.test_seen import machine as tape_machine
+from support.strategies import specs
 
 import cranium
 from cranium import Configuration, RewardFunction
 from cranium.aamdp import BoxEncoding, DictEncoding
-from cranium.aamdp.catalogue import CATALOGUE
+from cranium.aamdp.registry import CATALOGUE
 from cranium.errors import RewardError
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.sb3_worlds import Clock, Slope, algorithm, check, climber, collect, elsewhere, far
+from support.sb3_worlds import Clock, Slope, algorithm, check, climber, collect, elsewhere, far
 
 import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding

@@ -8,8 +8,8 @@ import sys
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.liars import HONEST, LIARS, Walk
-from learners.sb3_worlds import (
+from support.lying_wrappers import HONEST, LIARS, Walk
+from support.sb3_worlds import (
     Clock,
     Discreet,
     Ending,

@@ -10,7 +10,7 @@ import pytest
 import cranium
 from cranium.errors import CraniumError
 from cranium.learners import Streak, train, train_seeds
-from cranium.learners.deep import together
+from cranium.learners.deep import vmap_seeds
 
 EASY = {"times": 1}
 
@@ -23,13 +23,13 @@ def letter(**options):
 def calls(monkeypatch):
     """How many runs were in the loop each time."""
     found = []
-    real = together.learn_together
+    real = vmap_seeds.learn_together
 
     def counted(runs, steps):
         found.append(len(runs))
         return real(runs, steps)
 
-    monkeypatch.setattr(together, "learn_together", counted)
+    monkeypatch.setattr(vmap_seeds, "learn_together", counted)
     return found
 
 
@@ -134,7 +134,7 @@ def test_a_machine_that_refuses_runs_alone_and_says_so(calls):
 
 
 def test_ctrl_c_keeps_what_all_of_them_learned(monkeypatch):
-    real = together.learn_together
+    real = vmap_seeds.learn_together
     rounds = iter(range(10))
 
     def interrupted(runs, steps):
@@ -142,6 +142,6 @@ def test_ctrl_c_keeps_what_all_of_them_learned(monkeypatch):
             raise KeyboardInterrupt
         return real(runs, steps)
 
-    monkeypatch.setattr(together, "learn_together", interrupted)
+    monkeypatch.setattr(vmap_seeds, "learn_together", interrupted)
     results = train_seeds(letter(), "cdqn", steps=400, seeds=range(2), evaluate_every=100)
     assert [(result.interrupted, result.samples) for result in results] == [(True, 100)] * 2

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cranium
-from cranium.learners import kernels
+from cranium.learners.tabular import kernels
 from cranium.learners.training import _prepare
 from cranium.worlds import FiniteWorld, Outcome
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
-from learners import naive
-from learners.tasks import lively_machine, lively_world, tasks
+from support import naive_learning as naive
+from support.random_tasks import lively_machine, lively_world, tasks
 
 import cranium
 from cranium import Transition

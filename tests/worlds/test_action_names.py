@@ -7,12 +7,12 @@ import threading
 import gymnasium as gym
 import numpy as np
 import pytest
-from worlds.clocks import Corridor, far
+from support.clock_worlds import Corridor, far
 
 import cranium
+from cranium.episodes import record
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, PolicyError, WorldError
 from cranium.learners import Policy
-from cranium.replay import record
 from cranium.worlds import FiniteWorld, LetterEnv, LetterSpec, Outcome, TabularWorld
 
 

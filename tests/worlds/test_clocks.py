@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds.clocks import Corridor, far, near
+from support.clock_worlds import Corridor, far, near
 
 import cranium
 from cranium.aamdp import TabularProduct

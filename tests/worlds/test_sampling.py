@@ -7,7 +7,7 @@ import random
 import gymnasium as gym
 import numpy as np
 import pytest
-from worlds.clocks import Corridor, far
+from support.clock_worlds import Corridor, far
 
 import cranium
 from cranium.errors import WorldError

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError
-from cranium.worlds import LetterEnv, LetterSpec, OfficeWorld, TabularWorld, draft, enumerate_env
+from cranium.worlds import (
+    LetterEnv,
+    LetterSpec,
+    OfficeWorld,
+    TabularWorld,
+    enumerate_env,
+    table_builder,
+)
 
 
 def transitions(world):
@@ -196,7 +203,7 @@ def test_a_wrong_table_is_found_out(field):
 
 
 def test_what_does_not_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(draft, "MAX_STATES", 50)
+    monkeypatch.setattr(table_builder, "MAX_STATES", 50)
     with pytest.raises(SpaceError, match="more than 50 states"):
         TabularWorld.of(LetterEnv.experiment(1))
     with pytest.raises(WorldError, match="only discrete actions"):

@@ -1,6 +1,5 @@
 """A task meets an environment: the automaton-augmented MDP."""
 
-from cranium.aamdp.catalogue import CATALOGUE, find_world, make_product, make_world, register
 from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding, TabularEncoding
 from cranium.aamdp.labelling import (
     Labelling,
@@ -13,6 +12,7 @@ from cranium.aamdp.labelling import (
 from cranium.aamdp.monitor import Monitor, MonitorStatus
 from cranium.aamdp.planning import Solution, find_product, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
+from cranium.aamdp.registry import CATALOGUE, find_world, make_product, make_world, register
 from cranium.aamdp.tabular_product import TabularProduct
 
 register()

@@ -14,11 +14,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.aamdp.cells import CELLS, MAX_FEATURES, MAX_NUMBER, Cells, Numbers, view_of
+from cranium.aamdp.features import CELLS, MAX_FEATURES, MAX_NUMBER, Cells, Numbers, view_of
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, reachable
 from cranium.errors import SpaceError, WorldError, check_count
+from cranium.tables.space import OVERFLOW, reachable
 from cranium.worlds.arguments import check_choice
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]

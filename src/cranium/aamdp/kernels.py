@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.jit import compiled, inner
+from cranium._runtime.jit import compiled, inner
 
 __all__ = [
     "ENDLESS",

@@ -12,7 +12,7 @@ from typing import Any, cast
 import gymnasium as gym
 import numpy as np
 
-from cranium.aamdp.persistence import EventWatch, HeldEvent
+from cranium.aamdp.lasting_events import EventWatch, HeldEvent
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import (
     InvalidArgumentError,

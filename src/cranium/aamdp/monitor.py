@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from cranium.aamdp.labelling import check_function
-from cranium.aamdp.reading import Reading, TaskReader, info_of, paid
+from cranium.aamdp.task_step import Reading, TaskReader, info_of, paid
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, check_start
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
+from cranium.tables.space import OVERFLOW, check_start
 from cranium.worlds.finite import as_events
 
 __all__ = ["Monitor", "MonitorStatus"]

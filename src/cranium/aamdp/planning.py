@@ -19,8 +19,8 @@ from cranium.aamdp.labelling import WorldEvents
 from cranium.aamdp.product import AutomatonAugmentedMDP, is_transparent, shortest_horizon
 from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import MAX_CONFIGURATIONS
 from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
+from cranium.tables.space import MAX_CONFIGURATIONS
 from cranium.worlds.enumeration import confirm, enumerate_env, farthest
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.sampling import Sampling

@@ -16,14 +16,13 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from cranium.aamdp.arguments import can_be_made_again
 from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.aamdp.labelling import WorldEvents, events_of
-from cranium.aamdp.reading import TaskReader, info_of, paid
+from cranium.aamdp.task_step import TaskReader, info_of, paid
+from cranium.aamdp.wrapper_arguments import can_be_made_again
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import check_start, largest_increment
 from cranium.errors import (
     EpisodeEndedError,
     HorizonWarning,
@@ -31,6 +30,7 @@ from cranium.errors import (
     check_count,
     shorten,
 )
+from cranium.tables.space import check_start, largest_increment
 from cranium.worlds.finite import FiniteWorld, as_events
 from cranium.worlds.observations import kept
 

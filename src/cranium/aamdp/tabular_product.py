@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import MAX_CONFIGURATIONS, REFUSED, UNKNOWN, GrowingSpace
 from cranium.errors import InvalidArgumentError, SpaceError, shorten
+from cranium.tables.space import MAX_CONFIGURATIONS, REFUSED, UNKNOWN, GrowingSpace
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TabularProduct"]

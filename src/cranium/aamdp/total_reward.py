@@ -2,7 +2,7 @@
 
 Without a discount Bellman's equation has many solutions as soon as there is a cycle without cost,
 and value iteration can stop at a wrong one. Therefore the end components of the product are found
-first (:mod:`cranium.aamdp.components`).
+first (:mod:`cranium.aamdp.end_components`).
 
 - If an episode can gain reward for ever in a component, the total is infinite: that is an error.
 - If an episode can stay in a component for ever without loss, the component becomes one state. The
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.components import Bools, Graph, Ints
+from cranium.aamdp.end_components import Bools, Graph, Ints
 from cranium.errors import WorldError
 
 __all__ = ["TotalReward", "total_reward"]

@@ -22,6 +22,7 @@ from cranium.assist.model import Answer, Model, Request
 from cranium.assist.openai_model import OpenAIModel
 from cranium.assist.paper import PaperAnswer, ask_as_the_paper
 from cranium.assist.plan import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
+from cranium.assist.reply_parser import parse_automaton
 from cranium.assist.restate import restate
 from cranium.assist.specify import (
     Attempt,
@@ -33,7 +34,6 @@ from cranium.assist.specify import (
 )
 from cranium.assist.transcript import Exchange, Transcript
 from cranium.assist.verify import Checked, accepts, check_plan
-from cranium.assist.written import parse_automaton
 
 __all__ = [
     "OFFERS",

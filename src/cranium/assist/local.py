@@ -235,7 +235,13 @@ class LocalServer:
         check_model(self.path)
         _check_port(self.port)
         self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed in stop
-        command = [sys.executable, "-m", "cranium.assist.serving", str(self.path), str(self.port)]
+        command = [
+            sys.executable,
+            "-m",
+            "cranium.assist.server_process",
+            str(self.path),
+            str(self.port),
+        ]
         command.append(str(self.context))
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=subprocess.PIPE, stdout=self._log, stderr=self._log, text=True

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from cranium.assist.model import Request
 from cranium.assist.prompts import PAPER_AUTOMATON, paper_language
+from cranium.assist.reply_parser import parse_automaton
 from cranium.assist.transcript import Transcript
-from cranium.assist.written import parse_automaton
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.equivalence import Equivalence, equivalent
 from cranium.errors import CraniumError, PlanError

@@ -9,10 +9,10 @@ from typing import Any
 
 import cranium.automata.check as checking
 from cranium.assist.examples import Example
-from cranium.assist.hearing import banned, spoken, unheard, unpaid, unspoken
 from cranium.assist.plan import TaskPlan, language_of
+from cranium.assist.text_evidence import banned, spoken, unheard, unpaid, unspoken
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.cost import with_step_cost
+from cranium.automata.step_cost import with_step_cost
 from cranium.automata.transition import Configuration
 from cranium.errors import CraniumError, LanguageError
 from cranium.languages import (

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.explore import Abstraction, Exploration, abstract, explore
 from cranium.automata.outcomes import without_counters
 from cranium.automata.satisfiability import find_label, is_satisfiable
+from cranium.automata.search import Abstraction, Exploration, abstract, explore
 from cranium.automata.transition import zero_test
 from cranium.errors import NoTransitionError, Place, check_count
 

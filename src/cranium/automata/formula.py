@@ -2,9 +2,9 @@
 
     A & !B | C        A and not B or C        A ∧ ¬B ∨ C
 
-are three ways to write one formula. A formula is an immutable tree: :mod:`cranium.automata.parser`
-reads it, :meth:`Formula.evaluate` decides σ ⊨ φ for one label, and
-:mod:`cranium.automata.satisfiability` decides what holds for some or for all labels.
+are three ways to write one formula. A formula is an immutable tree:
+:mod:`cranium.automata.formula_parser` reads it, :meth:`Formula.evaluate` decides σ ⊨ φ for one
+label, and :mod:`cranium.automata.satisfiability` decides what holds for some or for all labels.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class FormulaClasses:
     fingerprint: different fingerprints prove a difference, and equal ones are settled by SAT.
 
     Example:
-        >>> from cranium.automata.parser import parse_formula
+        >>> from cranium.automata.formula_parser import parse_formula
         >>> classes = FormulaClasses()
         >>> classes.of(parse_formula("!(A & B)")) == classes.of(parse_formula("!A | !B"))
         True

@@ -27,7 +27,7 @@ def find_label(*formulas: Formula) -> frozenset[str] | None:
     Propositions that make no difference are left false.
 
     Example:
-        >>> from cranium.automata.parser import parse_formula
+        >>> from cranium.automata.formula_parser import parse_formula
         >>> sorted(find_label(parse_formula("A | B"), parse_formula("!A")))
         ['B']
         >>> find_label(parse_formula("A & B"), parse_formula("!A")) is None
@@ -90,7 +90,7 @@ def is_satisfiable(formula: Formula) -> bool:
     """Whether some label satisfies the formula.
 
     Example:
-        >>> from cranium.automata.parser import parse_formula
+        >>> from cranium.automata.formula_parser import parse_formula
         >>> is_satisfiable(parse_formula("A & !A"))
         False
     """
@@ -101,7 +101,7 @@ def are_equivalent(one: Formula, other: Formula) -> bool:
     """Whether two formulas hold for the same labels.
 
     Example:
-        >>> from cranium.automata.parser import parse_formula
+        >>> from cranium.automata.formula_parser import parse_formula
         >>> are_equivalent(parse_formula("!(A & B)"), parse_formula("!A | !B"))
         True
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from cranium.automata.formula import TRUE, Formula
-from cranium.automata.parser import parse_formula
+from cranium.automata.formula_parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward
 from cranium.errors import AutomatonError, CounterRuleError, InvalidNameError, Place, shorten
 

@@ -13,11 +13,12 @@ import typer
 from typer.core import TyperGroup
 
 from cranium import __version__
-from cranium.cli import asking, experiments, learning, machines, playing, tasks, worlds
+from cranium._runtime.startup import begin_command
+from cranium._runtime.terminal import visible
+from cranium.cli import ask, experiments, machines, play, training, worlds
+from cranium.cli import compile as tasks
 from cranium.cli.output import BAD_INPUT, INTERRUPTED, complain, say, warn
 from cranium.errors import CraniumError
-from cranium.start import begin_command
-from cranium.terminal import visible
 
 __all__ = ["app", "main"]
 
@@ -59,7 +60,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     help=(
-        "Counting reward automata: reward functions for reinforcement learning, "
+        "Counting reward automata: reward functions for reinforcement training, "
         "written as counter machines.\n\n"
         "FILE is an automaton file (.yaml, .json, or a reward machine in Toro Icarte's .txt), or "
         "`library:NAME` for one that comes with Cranium: see `cranium library`."
@@ -89,10 +90,10 @@ def _options(
 tasks.register(app)
 machines.register(app)
 worlds.register(app)
-learning.register(app)
-playing.register(app)
+training.register(app)
+play.register(app)
 experiments.register(app)
-asking.register(app)
+ask.register(app)
 
 
 def main() -> None:

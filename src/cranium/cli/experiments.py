@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from cranium._runtime.interrupt import endings
+from cranium._runtime.terminal import visible_text
 from cranium.cli.output import (
     INTERRUPTED,
     complain,
@@ -28,9 +30,7 @@ from cranium.errors import (
     UnknownNameError,
     check_count,
 )
-from cranium.interrupt import endings
 from cranium.io import check_writable
-from cranium.terminal import visible_text
 
 __all__ = ["register"]
 
@@ -211,9 +211,9 @@ def _engine(kind: str, workers: int | None, address: str | None) -> Any:
 
 def _run(config: Any, folder: Path, engine: Any, *, retry_failed: bool) -> bool:
     """Run one experiment, and draw its figures; whether any trial failed."""
-    from cranium.cli.watching import ProgressWatcher
+    from cranium.cli.progress import ProgressWatcher
     from cranium.experiments import run
-    from cranium.experiments.reading import read_study
+    from cranium.experiments.results import read_study
     from cranium.figures.studies import draw_study
 
     say(_plan(config, engine))
@@ -275,8 +275,8 @@ def results(
     IQM is the interquartile mean, with its 95 % interval; mean and deviation are given where every
     trial was solved. For example: cranium results results --csv trials.csv
     """
-    from cranium.experiments.reading import export, find_studies, read_study, summary_data
-    from cranium.experiments.totals import totals
+    from cranium.experiments.aggregate import totals
+    from cranium.experiments.results import export, find_studies, read_study, summary_data
 
     with errors_as_json(as_json):
         for path, ending in ((csv, ".csv"), (parquet, ".parquet")):
@@ -310,8 +310,8 @@ def results(
 def _table(study: Any) -> None:
     from rich.table import Table
 
-    from cranium.experiments.reading import NUMBERS, cells, number
-    from cranium.experiments.totals import totals
+    from cranium.experiments.aggregate import totals
+    from cranium.experiments.results import NUMBERS, cells, number
 
     table = Table(
         title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
@@ -345,7 +345,7 @@ def report(
 
     It needs no network: all is in the one file. For example: cranium report results
     """
-    from cranium.experiments.reading import find_studies, read_study
+    from cranium.experiments.results import find_studies, read_study
     from cranium.figures.page import write_report
 
     path = output or folder / "report.html"

@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 
 import cranium
-from cranium.automata import library
-from cranium.automata.draw.edges import edge_line
+from cranium._runtime.terminal import visible_text
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import (
     errors_as_json,
@@ -22,8 +21,9 @@ from cranium.cli.output import (
     working,
 )
 from cranium.cli.sources import AsJson, Machine, Task, check_places, load_machine, machine_of
+from cranium.drawing.labels import edge_line
 from cranium.errors import RunError
-from cranium.terminal import visible_text
+from cranium.formats import library
 
 __all__ = ["register"]
 

@@ -1,6 +1,6 @@
 """How the commands speak: tables and messages, never markup from the user's own text.
 
-Everything that a command prints goes through here, and through :mod:`cranium.terminal`.
+Everything that a command prints goes through here, and through :mod:`cranium._runtime.terminal`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from cranium._runtime.interrupt import finishing
+from cranium._runtime.startup import INTERRUPTED
+from cranium._runtime.terminal import GuardedConsole, as_json, visible, visible_text
 from cranium.errors import CraniumError, FileAccessError, Place
-from cranium.interrupt import finishing
-from cranium.start import INTERRUPTED
-from cranium.terminal import GuardedConsole, as_json, visible, visible_text
 
 __all__ = [
     "BAD_INPUT",

@@ -6,9 +6,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from cranium.replay import Episode, machine_text
-from cranium.replay.text import HERE, coloured, facts
-from cranium.terminal import visible
+from cranium._runtime.terminal import visible
+from cranium.episodes import Episode, machine_text
+from cranium.episodes.text import HERE, coloured, facts
 
 __all__ = ["view"]
 

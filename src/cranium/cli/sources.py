@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import typer
 
 import cranium
-from cranium.aamdp.catalogue import find_world, make_env
-from cranium.automata import library
-from cranium.automata.draw import check_drawing
-from cranium.automata.files import check_ending
+from cranium.aamdp.registry import find_world, make_env
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import say
+from cranium.drawing import check_drawing
 from cranium.errors import InvalidArgumentError, RewardError, UnknownNameError, shorten
+from cranium.formats import library
+from cranium.formats.files import check_ending
 from cranium.io import check_writable
 
 __all__ = ["Machine", "Options", "Task", "World", "load_machine", "machine_of", "make_env"]

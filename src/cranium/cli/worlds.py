@@ -10,10 +10,10 @@ import numpy as np
 import typer
 
 from cranium.aamdp import CATALOGUE, find_world
-from cranium.aamdp.catalogue import WorldEntry
-from cranium.automata import library
+from cranium.aamdp.registry import WorldEntry
 from cranium.cli.output import print_json, say
 from cranium.errors import InvalidArgumentError
+from cranium.formats import library
 from cranium.io import check_writable, write_bytes
 
 __all__ = ["register"]

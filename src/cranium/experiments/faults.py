@@ -25,7 +25,7 @@ KINDS = (
     MissingExtraError,
     ModelError,
 )
-CACHES = ("numba/core/caching.py", "cranium/code_cache.py")
+CACHES = ("numba/core/caching.py", "cranium/_runtime/code_cache.py")
 """Errors of any kind that come from reading or writing what was compiled before."""
 DEVICES = ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
 """What XLA says of a device that has no memory left, or is gone."""

@@ -24,9 +24,9 @@ from cranium.experiments.configs import (
     check_names,
     register,
 )
+from cranium.experiments.grid_search import grid, tune
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.tuning import grid, tune
 
 __all__ = ["METHODS", "LetterConfig"]
 

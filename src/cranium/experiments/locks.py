@@ -19,10 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from cranium._runtime.processes import is_running, start_time, this_machine
 from cranium.errors import CraniumError, FileAccessError
 from cranium.experiments.trial import Job
 from cranium.io import read_bytes
-from cranium.processes import is_running, start_time, this_machine
 
 __all__ = ["TrialLocks"]
 

@@ -21,11 +21,11 @@ from cranium.experiments.configs import (
     check_names,
     register,
 )
+from cranium.experiments.execution import ask
+from cranium.experiments.grid_search import grid, tune
 from cranium.experiments.letter import METHODS
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, SpecificationTrial, SpecifiedTrial
-from cranium.experiments.tuning import grid, tune
-from cranium.experiments.work import ask
 
 __all__ = ["DESCRIPTION", "REFERENCE", "NaturalLanguageConfig"]
 

@@ -15,10 +15,10 @@ from cranium.experiments.configs import (
     check_names,
     register,
 )
+from cranium.experiments.grid_search import grid, tune
 from cranium.experiments.letter import METHODS, REWARD_MACHINES
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.tuning import grid, tune
 
 __all__ = ["OfficeConfig"]
 

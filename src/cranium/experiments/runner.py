@@ -18,7 +18,7 @@ from cranium.experiments.configs import (
     config_data,
     config_of,
 )
-from cranium.experiments.engines import Engine
+from cranium.experiments.local_engine import Engine
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from cranium.experiments.grid_search import grid
 from cranium.experiments.letter import METHODS
-from cranium.experiments.reading import Group, Study, number
-from cranium.experiments.tuning import grid
+from cranium.experiments.results import Group, Study, number
 
 __all__ = ["QUICK", "evaluated", "joined", "sizes", "tuned"]
 

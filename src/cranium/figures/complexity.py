@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cranium.experiments.complexity import MACHINES, ComplexityConfig
-from cranium.experiments.reading import Study
+from cranium.experiments.results import Study
 from cranium.figures.style import colour, legend_below, new_figure, tidy
 
 __all__ = ["caption", "draw"]

@@ -19,7 +19,7 @@ from cranium.experiments.deep import (
     carrying,
     one_number,
 )
-from cranium.experiments.reading import Study
+from cranium.experiments.results import Study
 from cranium.figures.office import curve
 from cranium.figures.style import legend_below, new_figure, tidy
 

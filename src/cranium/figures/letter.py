@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from cranium.experiments.aggregate import ONE, SUM, totals
 from cranium.experiments.letter import EPISODES, REWARD_MACHINES, STREAK, LetterConfig
-from cranium.experiments.reading import Group, Study
+from cranium.experiments.results import Group, Study
 from cranium.experiments.statistics import Summary
-from cranium.experiments.totals import ONE, SUM, totals
 from cranium.figures.captions import evaluated, joined, sizes, tuned
 from cranium.figures.points import draw_points
 from cranium.figures.style import colour, dashes, legend_below, marker, new_figure, tidy

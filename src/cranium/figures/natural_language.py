@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.files import loads
 from cranium.experiments.natural_language import REFERENCE, NaturalLanguageConfig
-from cranium.experiments.reading import Study
 from cranium.experiments.records import Store
+from cranium.experiments.results import Study
 from cranium.figures.captions import evaluated, tuned
 from cranium.figures.points import draw_points
 from cranium.figures.style import new_figure
+from cranium.formats.files import loads
 
 __all__ = ["caption", "draw", "machine"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from cranium.experiments.letter import REWARD_MACHINES
 from cranium.experiments.office import OfficeConfig
-from cranium.experiments.reading import Study
 from cranium.experiments.records import Record
+from cranium.experiments.results import Study
 from cranium.experiments.statistics import interquartile_mean
 from cranium.figures.captions import joined, sizes, tuned
 from cranium.figures.style import colour, dashes, legend_below, new_figure, tidy

@@ -12,8 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from cranium.experiments.aggregate import totals
 from cranium.experiments.configs import config_data
-from cranium.experiments.reading import (
+from cranium.experiments.records import Record
+from cranium.experiments.results import (
     NUMBERS,
     Group,
     Study,
@@ -22,8 +24,6 @@ from cranium.experiments.reading import (
     number,
     share,
 )
-from cranium.experiments.records import Record
-from cranium.experiments.totals import totals
 from cranium.figures.studies import draw_study
 from cranium.io import write_bytes
 
@@ -62,7 +62,7 @@ def write_report(studies: Sequence[Study], path: Path, *, follow_links: bool = F
     Example:
         >>> import tempfile
         >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
-        >>> from cranium.experiments.reading import read_study
+        >>> from cranium.experiments.results import read_study
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = run(ComplexityConfig(most=2), folder, LocalEngine(1))
         >>> write_report([read_study(folder)], folder / "report.html")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cranium.experiments.reading import Group
+from cranium.experiments.results import Group
 from cranium.figures.style import colour, marker, tidy
 
 __all__ = ["draw_points"]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cranium.experiments.reading import Study
+from cranium.experiments.execution import shortest_way
+from cranium.experiments.results import Study
 from cranium.experiments.reward_machines import (
     BASELINES,
     CASES,
@@ -17,7 +18,6 @@ from cranium.experiments.reward_machines import (
     REACHED,
     RewardMachinesConfig,
 )
-from cranium.experiments.work import shortest_way
 from cranium.figures.captions import joined
 from cranium.figures.style import colour, legend_below, marker, new_figure
 

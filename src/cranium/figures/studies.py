@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from cranium.automata import library
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.convert import unroll
-from cranium.automata.draw import to_png, to_svg
+from cranium.drawing import to_png, to_svg
 from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.natural_language import NaturalLanguageConfig
-from cranium.experiments.reading import Study
+from cranium.experiments.results import Study
 from cranium.figures import complexity, deep, letter, natural_language, office, reward_machines
 from cranium.figures.captions import QUICK
 from cranium.figures.style import save
+from cranium.formats import library
 from cranium.io import write_bytes
 
 __all__ = ["draw_study", "machines"]
@@ -45,7 +45,7 @@ def draw_study(
     Example:
         >>> import tempfile
         >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
-        >>> from cranium.experiments.reading import read_study
+        >>> from cranium.experiments.results import read_study
         >>> folder = Path(tempfile.mkdtemp())
         >>> _ = run(ComplexityConfig(most=3), folder, LocalEngine(1))
         >>> [path.name for path in draw_study(read_study(folder))]

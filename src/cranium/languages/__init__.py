@@ -1,9 +1,9 @@
 """Tasks as formal languages: write ``A^N B C^N``, get a machine that accepts exactly that."""
 
-from cranium.languages.compile import compile_language, language_class
+from cranium.languages.compiler.compile import compile_language, language_class
 from cranium.languages.describe import describe
+from cranium.languages.enumerate_words import near_misses, shortest_words, words
 from cranium.languages.examples import EXAMPLES
-from cranium.languages.listing import near_misses, shortest_words, words
 from cranium.languages.membership import accepts_labels, is_member
 from cranium.languages.parser import parse_language
 from cranium.languages.syntax import Language

@@ -15,7 +15,7 @@ from lark.visitors import v_args
 
 from cranium.automata.alphabet import RESERVED, check_identifier
 from cranium.automata.formula import Formula
-from cranium.automata.parser import explain, parse_formula
+from cranium.automata.formula_parser import explain, parse_formula
 from cranium.errors import CraniumError, FormulaSyntaxError, LanguageSyntaxError, shorten
 from cranium.languages.syntax import (
     Both,

@@ -1,6 +1,5 @@
 """Learners: agents that can see inside the reward."""
 
-from cranium.learners.choice import LEARNERS
 from cranium.learners.config import (
     LearnerConfig,
     OptionsConfig,
@@ -9,10 +8,11 @@ from cranium.learners.config import (
     TabularConfig,
     Visits,
 )
-from cranium.learners.episodes import Streak
+from cranium.learners.deep.config import ActorConfig, DeepConfig
+from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import Evaluation, evaluate
-from cranium.learners.network_config import ActorConfig, DeepConfig
 from cranium.learners.policy import Policy
+from cranium.learners.registry import LEARNERS
 from cranium.learners.shaping import machine_values
 from cranium.learners.training import TrainingResult, train, train_seeds
 

@@ -18,7 +18,7 @@ from cranium.errors import (
     WorldError,
     shorten,
 )
-from cranium.learners.plain import encoding_from
+from cranium.learners.serialisation import encoding_from
 from cranium.worlds.observations import conform
 
 __all__ = ["Acting", "configuration_of"]

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium._runtime.interrupt import finishing
 from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.errors import (
     CraniumError,
@@ -17,12 +18,11 @@ from cranium.errors import (
     RewardError,
     RunError,
 )
-from cranium.interrupt import finishing
 from cranium.learners.config import (
     LearnerConfig,
     rate_at,
 )
-from cranium.learners.episodes import Streak, StreakFinder
+from cranium.learners.episode_log import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
 )
@@ -139,7 +139,7 @@ class Loop:
     @property
     def done(self) -> int:
         """How many samples were drawn."""
-        from cranium.learners.kernels import SAMPLES
+        from cranium.learners.tabular.kernels import SAMPLES
 
         return int(self.run.brain.memory.position[SAMPLES])
 
@@ -174,7 +174,7 @@ class Loop:
 
     def _learn(self, steps: int) -> None:
         if self.streak is not None:
-            from cranium.learners.memory import CHUNK
+            from cranium.learners.tabular.arrays import CHUNK
 
             steps = min(steps, CHUNK)  # so that both paths stop after the same sample
         try:
@@ -196,7 +196,7 @@ class Loop:
 
     def _placed(self, problem: CraniumError) -> CraniumError:
         """The error, with the sample and the configuration."""
-        from cranium.learners.kernels import CONFIGURATION
+        from cranium.learners.tabular.kernels import CONFIGURATION
 
         memory = self.run.brain.memory
         x = memory.space.decode(int(memory.position[CONFIGURATION]))
@@ -277,7 +277,7 @@ class Loop:
 
 def go_together(loops: Sequence[Loop], watch: Watch) -> None:
     """Learn with several seeds at once; each is looked at when it would be if it were alone."""
-    from cranium.learners.deep.together import learn_together
+    from cranium.learners.deep.vmap_seeds import learn_together
 
     going = list(loops)
     try:

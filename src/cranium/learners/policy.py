@@ -153,7 +153,7 @@ class Policy(Acting):
             >>> Policy.load(path)(7, machine.start)
             1
         """
-        from cranium.learners.files import save_policy
+        from cranium.learners.policy_files import save_policy
 
         save_policy(self, path)
 
@@ -179,7 +179,7 @@ class Policy(Acting):
             cranium.errors.FileAccessError: cannot read nowhere.npz: No such file or directory
               fix: look at the name of the file
         """
-        from cranium.learners.files import load_policy
+        from cranium.learners.policy_files import load_policy
 
         return load_policy(path, env, rewards=rewards, discretise=discretise)
 

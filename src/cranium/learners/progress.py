@@ -21,7 +21,7 @@ class Watch:
         if self.wanted:
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-            from cranium.terminal import GuardedConsole, visible
+            from cranium._runtime.terminal import GuardedConsole, visible
 
             self.bar = Progress(
                 TextColumn("{task.description}", markup=False),

@@ -18,7 +18,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW, limited, reachable
+from cranium.tables.space import OVERFLOW, limited, reachable
 
 __all__ = ["machine_values"]
 

@@ -11,7 +11,6 @@ import numpy as np
 from cranium.aamdp.planning import find_product, model_of
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
-from cranium.compiled.tables import OVERFLOW
 from cranium.errors import (
     InvalidArgumentError,
     RunError,
@@ -19,14 +18,15 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.learners.choice import choose_config
+from cranium.learners.builder import Making
 from cranium.learners.config import (
     LearnerConfig,
     TabularConfig,
     check_number,
 )
 from cranium.learners.deep import require_jax
-from cranium.learners.episodes import Streak
+from cranium.learners.deep.config import NetworkConfig
+from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import (
     LISTED,
     Instances,
@@ -38,9 +38,9 @@ from cranium.learners.evaluation import (
 from cranium.learners.fingerprint import fingerprint
 from cranium.learners.live_evaluation import named_seeds
 from cranium.learners.loop import About, Loop, TrainingResult, Until, go_together
-from cranium.learners.making import Making
-from cranium.learners.network_config import NetworkConfig
 from cranium.learners.progress import Watch
+from cranium.learners.registry import choose_config
+from cranium.tables.space import OVERFLOW
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
 
@@ -115,7 +115,7 @@ def train(
         >>> result.evaluation.solved, result.evaluation.lengths
         (True, array([17.]))
     """
-    from cranium.jit import whole_compilations  # not before: Numba takes a while to load
+    from cranium._runtime.jit import whole_compilations  # not before: Numba takes a while to load
 
     with whole_compilations():
         loop = _prepare(
@@ -178,7 +178,7 @@ def train_seeds(
         )
     if "seed" in more:
         raise InvalidArgumentError("several seeds are trained", fix="give seeds=[…], not seed=…")
-    from cranium.jit import whole_compilations
+    from cranium._runtime.jit import whole_compilations
 
     waiting = list(seeds)
     results: list[TrainingResult] = []
@@ -186,7 +186,7 @@ def train_seeds(
         with whole_compilations():
             loops = [_prepare(env, learner, steps=steps, seed=waiting.pop(0), **more)]
             if waiting and isinstance(loops[0].about.config, NetworkConfig):
-                from cranium.learners.deep.together import can_be_together
+                from cranium.learners.deep.vmap_seeds import can_be_together
 
                 if can_be_together([loops[0].run]):
                     loops += [
@@ -304,7 +304,7 @@ def _model(
             fix=f"make it with cranium.product(…, counter_limit={counter_limit})",
         )
     if path == "compiled" and network:
-        from cranium.learners.deep.continuous import MAKERS
+        from cranium.learners.deep.continuous_worlds import MAKERS
 
         if isinstance(product.unwrapped, tuple(MAKERS)):
             return None, None  # it steps inside the loop without being listed
@@ -384,7 +384,7 @@ def _check_network(
     learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: Any, steps: int
 ) -> None:
     require_jax(learner)
-    from cranium.learners.deep.brain import check_actions
+    from cranium.learners.deep.agent import check_actions
 
     check_actions(learner, config, env.action_space)
     if steps > MOST_SAMPLES:

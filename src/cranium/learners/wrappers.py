@@ -15,8 +15,8 @@ import gymnasium as gym
 
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import OVERFLOW
 from cranium.errors import WorldError
+from cranium.tables.space import OVERFLOW
 
 __all__ = [
     "Guard",

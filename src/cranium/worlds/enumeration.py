@@ -12,10 +12,10 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.errors import WorldError, check_count, shorten
-from cranium.worlds.draft import Draft
 from cranium.worlds.finite import Events, FiniteWorld
 from cranium.worlds.observations import kept
 from cranium.worlds.sampling import Generator, Sampling, draws, generators, reseed
+from cranium.worlds.table_builder import Draft
 from cranium.worlds.tabular import (
     Labelling,
     StateKey,

@@ -158,7 +158,7 @@ class TabularWorld:
             >>> TabularWorld.of(OfficeWorld(mail=1)).is_deterministic
             True
         """
-        from cranium.worlds.draft import Draft
+        from cranium.worlds.table_builder import Draft
 
         draft = Draft(world.action_space, max_states)
         draft.begin(world.initial({}))
@@ -187,7 +187,7 @@ class TabularWorld:
             >>> TabularWorld.from_model(env, goal).num_states
             16
         """
-        from cranium.worlds.draft import Draft
+        from cranium.worlds.table_builder import Draft
 
         base: Any = env.unwrapped
         if not hasattr(base, "P"):

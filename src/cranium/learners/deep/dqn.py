@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.imagine import Batch, Imagining, outcome
+from cranium.learners.deep.arrays import JaxMachine
+from cranium.learners.deep.counterfactual import Batch, Imagining, outcome
 from cranium.learners.deep.network import Network, all_heads, forward
 from cranium.learners.deep.optimiser import Adam, adam, huber, new_adam, new_network
-from cranium.learners.deep.worlds import JaxMachine
 
 __all__ = ["DQN", "DQNRates"]
 

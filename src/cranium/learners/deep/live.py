@@ -14,21 +14,21 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium._runtime.interrupt import held
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
-from cranium.interrupt import held
-from cranium.learners import kernels
 from cranium.learners.config import rate_at
-from cranium.learners.deep.brain import DeepBrain
-from cranium.learners.deep.imagine import Replay, imagine
+from cranium.learners.deep.agent import DeepBrain
+from cranium.learners.deep.arrays import put
+from cranium.learners.deep.config import ActorConfig, DeepConfig
+from cranium.learners.deep.counterfactual import Replay, imagine
 from cranium.learners.deep.policy import scaled
-from cranium.learners.deep.worlds import put
-from cranium.learners.episodes import EpisodeLog, Floats
+from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
-from cranium.learners.memory import CHUNK
-from cranium.learners.network_config import ActorConfig, DeepConfig
-from cranium.learners.room import check_memory
+from cranium.learners.memory_limit import check_memory
+from cranium.learners.tabular import kernels
+from cranium.learners.tabular.arrays import CHUNK
 from cranium.learners.wrappers import Guard, check_reward, check_told
 from cranium.worlds.tabular import paid_for
 

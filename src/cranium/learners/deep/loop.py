@@ -1,7 +1,7 @@
 """Act, remember, imagine, learn: one loop for every method and every world, without Python inside.
 
 A method is :class:`~cranium.learners.deep.dqn.DQN` or :class:`~cranium.learners.deep.td3.TD3`; a
-world has the methods of :class:`~cranium.learners.deep.worlds.FiniteJaxWorld`.
+world has the methods of :class:`~cranium.learners.deep.arrays.FiniteJaxWorld`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from cranium.learners.deep.imagine import Replay, draw, imagine
-from cranium.learners.deep.worlds import JaxMachine
-from cranium.learners.kernels import ACCEPTED, GOES_ON, OVERFLOWED
+from cranium.learners.deep.arrays import JaxMachine
+from cranium.learners.deep.counterfactual import Replay, draw, imagine
+from cranium.learners.tabular.kernels import ACCEPTED, GOES_ON, OVERFLOWED
 
 __all__ = ["Life", "interact", "interact_together", "new_life"]
 

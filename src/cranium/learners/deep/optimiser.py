@@ -11,7 +11,7 @@ import numpy as np
 from jax.scipy.special import ndtri
 
 from cranium.learners.deep.network import Network
-from cranium.learners.room import check_memory
+from cranium.learners.memory_limit import check_memory
 
 __all__ = ["Adam", "adam", "huber", "new_adam", "new_network", "normal"]
 

@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from cranium.learners.deep.arrays import put
 from cranium.learners.deep.optimiser import normal
-from cranium.learners.deep.worlds import put
-from cranium.learners.memory import Memory
+from cranium.learners.tabular.arrays import Memory
 from cranium.worlds import plane
 from cranium.worlds.point import PointWorld
 

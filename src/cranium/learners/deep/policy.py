@@ -72,7 +72,7 @@ class _Policy(Acting):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
-        from cranium.learners.deep.files import save_network
+        from cranium.learners.deep.policy_files import save_network
 
         save_network(self, path)  # type: ignore[arg-type]
 

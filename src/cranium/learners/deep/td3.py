@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.imagine import Batch, Imagining, outcome
+from cranium.learners.deep.arrays import JaxMachine
+from cranium.learners.deep.counterfactual import Batch, Imagining, outcome
 from cranium.learners.deep.network import Network, forward
 from cranium.learners.deep.optimiser import Adam, adam, new_adam, new_network, normal
-from cranium.learners.deep.worlds import JaxMachine
 
 __all__ = ["TD3", "TD3Rates"]
 

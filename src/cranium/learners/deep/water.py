@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.worlds import put
-from cranium.learners.memory import Memory
+from cranium.learners.deep.arrays import put
+from cranium.learners.tabular.arrays import Memory
 from cranium.worlds import pond
 from cranium.worlds.water import GAP, WaterWorld
 

@@ -8,8 +8,8 @@ from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
     CounterfactualReplayBuffer,
 )
-from cranium.learners.sb3.making import counterfactual
-from cranium.learners.sb3.witness import Witness
+from cranium.learners.sb3.builder import counterfactual
+from cranium.learners.sb3.recorder import Witness
 
 __all__ = [
     "CounterfactualDictReplayBuffer",

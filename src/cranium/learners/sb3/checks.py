@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium import spaces
 
 from cranium.aamdp.encoding import Encoding
-from cranium.compiled.tables import reachable
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
 from cranium.learners.config import IMAGINED
+from cranium.tables.space import reachable
 
 __all__ = [
     "MACHINE",

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import Encoding
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.compiled.tables import MAX_CONFIGURATIONS, OVERFLOW, AutomatonTables, GrowingSpace
 from cranium.errors import RunError, SpaceError
+from cranium.tables.space import MAX_CONFIGURATIONS, OVERFLOW, AutomatonTables, GrowingSpace
 
 __all__ = ["Closure", "Ints"]
 

@@ -1,0 +1,303 @@
+"""The worlds and the ready-made tasks, and their Gymnasium ids.
+
+``gymnasium.make("cranium/Letter-v0")`` is a world by itself, ``"cranium/Letter-anbcdn-v0"`` the
+product of that world and a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
+from cranium.formats import library
+from cranium.worlds.craft import CraftWorld
+from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.letter import LetterEnv
+from cranium.worlds.office import OfficeWorld
+from cranium.worlds.point import PointWorld
+from cranium.worlds.water import WaterWorld
+
+__all__ = [
+    "CATALOGUE",
+    "WorldEntry",
+    "find_world",
+    "make_env",
+    "make_product",
+    "make_world",
+    "register",
+]
+
+NAMESPACE = "cranium"
+LETTERS = {name: f"the letter {name} is read" for name in "ABCDE"}
+ROOMS = {name: f"room {name} is visited" for name in "ABCDabcd"}
+OFFICE = {
+    **ROOMS,
+    "mail": "an item of mail is collected",
+    "empty": "the mail room is empty",
+    "coffee": "a coffee is collected",
+    "person": "an item is delivered to a person",
+    "office": "an item is delivered to the office",
+    "decoration": "a decoration is broken",
+}
+CRAFT = {
+    "wood": "a piece of wood is gathered",
+    "no_wood": "there is no wood left",
+    "grass": "a bundle of grass is gathered",
+    "no_grass": "there is no grass left",
+    "iron": "a piece of iron is gathered",
+    "toolshed": "the toolshed is used",
+    "workbench": "the workbench is used",
+    "factory": "the factory is used",
+    "gold": "the gold is reached",
+    "gem": "the gem is reached",
+}
+ITEMS = ["plank", "stick", "cloth", "rope", "bridge", "bed", "axe", "shears", "gold", "gem"]
+WATER = {
+    colour: f"a {colour} ball is touched"
+    for colour in ("red", "green", "blue", "cyan", "yellow", "magenta")
+}
+
+
+@dataclass(frozen=True)
+class WorldEntry:
+    """A world as it is listed.
+
+    Attributes:
+        name: Its name, as in ``cranium/NAME-v0``.
+        make: What makes it.
+        about: What it is, in a line.
+        horizon: After how many steps an episode is cut off.
+        tasks: Ready-made tasks: a name, and the machine of the library.
+        options: What that is given.
+        meanings: What its events mean, in plain words.
+    """
+
+    name: str
+    make: Callable[..., FiniteWorld | PointWorld | WaterWorld]
+    about: str
+    horizon: int
+    tasks: Mapping[str, str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
+
+    def events(self) -> dict[str, str]:
+        """All its events, and what they mean.
+
+        Example:
+            >>> find_world("Office").events()["mail"]
+            'an item of mail is collected'
+        """
+        names = self.make(**self.options).vocabulary
+        return {name: self.meanings[name] for name in names}
+
+    @property
+    def id(self) -> str:
+        """The Gymnasium id of the world by itself."""
+        return f"{NAMESPACE}/{self.name}-v0"
+
+    def product_id(self, task: str) -> str:
+        """The Gymnasium id of the world with a task."""
+        return f"{NAMESPACE}/{self.name}-{task}-v0"
+
+
+CATALOGUE: tuple[WorldEntry, ...] = (
+    WorldEntry(
+        "Letter",
+        LetterEnv.experiment,
+        "letters on a grid; A becomes B after N observations",
+        100,
+        {"anbcdn": "anbcdn", "anbcn": "anbcn"},
+        {"times": (1, 5)},
+        LETTERS,
+    ),
+    WorldEntry(
+        "Office",
+        OfficeWorld,
+        "the office of the paper, with mail that runs out",
+        1000,
+        {
+            "mail-and-coffee": "office",
+            "mail-delivery": "mail-delivery",
+            "deliver": "office-deliver",
+        },
+        meanings=OFFICE,
+    ),
+    WorldEntry(
+        "ToroOffice",
+        OfficeWorld,
+        "the office of the reward-machine literature",
+        1000,
+        {
+            "coffee": "toro-coffee",
+            "mail": "toro-mail",
+            "coffee-and-mail": "toro-coffee-mail",
+            "patrol": "toro-patrol",
+        },
+        {"layout": "toro-icarte", "mail": None},
+        OFFICE,
+    ),
+    WorldEntry(
+        "Craft",
+        CraftWorld,
+        "the crafting world of the reward-machine literature",
+        1000,
+        {item: f"craft-{item}" for item in ITEMS},
+        meanings=CRAFT,
+    ),
+    WorldEntry(
+        "CraftCount",
+        CraftWorld,
+        "the crafting world on a small map, with wood and grass that run out",
+        200,
+        {"planks": "craft-planks", "planks-and-cloths": "craft-planks-and-cloths"},
+        {"layout": "small", "wood": (1, 3), "grass": (1, 2)},
+        CRAFT,
+    ),
+    WorldEntry(
+        "Point",
+        PointWorld,
+        "a point in the unit square, with regions to enter and mail that runs out",
+        200,
+        {"visit": "point-visit", "deliver": "point-deliver"},
+        meanings=OFFICE,
+    ),
+    WorldEntry(
+        "Water",
+        WaterWorld,
+        "coloured balls that bounce in a pond, to be touched by an agent that accelerates",
+        600,
+        {
+            "red-green": "water-red-green",
+            "blue-cyan": "water-blue-cyan",
+            "both": "water-both",
+            "strict": "water-strict",
+            "balance": "water-balance",
+            "repay": "water-repay",
+        },
+        meanings=WATER,
+    ),
+)
+"""All worlds."""
+
+
+def make_world(name: str, **options: Any) -> Any:
+    """One of the worlds, by its name in the catalogue.
+
+    Example:
+        >>> make_world("Office", mail=3).mail
+        (3, 3)
+    """
+    entry = find_world(name)
+    return entry.make(**{**entry.options, **options})
+
+
+def make_product(
+    world: str,
+    task: str,
+    *,
+    horizon: int | None = None,
+    product: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> AutomatonAugmentedMDP:
+    """A world with one of its ready-made tasks.
+
+    Args:
+        world: The name of the world.
+        task: The name of the task.
+        horizon: After how many steps an episode is cut off; by default the world's.
+        product: More arguments of the product, such as ``{"encoding": BoxEncoding()}``.
+        **options: Arguments of the world.
+
+    Example:
+        >>> make_product("Letter", "anbcdn", times=3).automaton.name
+        'A^N B C D^N'
+    """
+    entry = find_world(world)
+    if task not in entry.tasks:
+        raise UnknownNameError.of(f"task in the world {world}", task, entry.tasks)
+    return AutomatonAugmentedMDP(
+        make_world(world, **options),
+        library.load(entry.tasks[task]),
+        horizon=entry.horizon if horizon is None else horizon,
+        **(product or {}),
+    )
+
+
+def make_env(
+    world: str,
+    automaton: CountingRewardAutomaton,
+    options: Mapping[str, Any] | None = None,
+    *,
+    horizon: int | None = None,
+    counter_limit: int | None = None,
+) -> AutomatonAugmentedMDP:
+    """A world with any task.
+
+    Args:
+        world: The name of the world.
+        automaton: The task.
+        options: Arguments of the world.
+        horizon: After how many steps an episode is cut off; by default the world's.
+        counter_limit: What no counter may pass; by default what no episode can pass.
+
+    Example:
+        >>> make_env("Office", library.load("office"), {"mail": 2}).horizon
+        1000
+    """
+    entry = find_world(world)
+    try:
+        made = make_world(world, **(options or {}))
+    except TypeError as problem:
+        raise InvalidArgumentError(
+            f"the world {world} cannot be made with {shorten(dict(options or {}))}: {problem}",
+            fix="see the arguments of the world in the reference",
+        ) from None
+    limits: dict[str, Any] = {
+        "horizon": entry.horizon if horizon is None else horizon,
+        "counter_limit": counter_limit,
+    }
+    return AutomatonAugmentedMDP(made, automaton, **limits)
+
+
+def find_world(name: str) -> WorldEntry:
+    """A world of the catalogue, by its name, whatever the case of its letters.
+
+    Example:
+        >>> find_world("letter").id
+        'cranium/Letter-v0'
+    """
+    for entry in CATALOGUE:
+        if entry.name.lower() == name.lower():
+            return entry
+    raise UnknownNameError.of("world", name, [entry.name for entry in CATALOGUE])
+
+
+def register() -> None:
+    """Tell Gymnasium of all worlds and ready-made products; doing it twice changes nothing.
+
+    Example:
+        >>> register()
+        >>> gym.make("cranium/Office-mail-delivery-v0").unwrapped.vocabulary[:2]
+        ('A', 'decoration')
+    """
+    for entry in CATALOGUE:
+        if entry.id in gym.registry:
+            continue
+        gym.register(
+            entry.id,
+            f"{__name__}:make_world",
+            max_episode_steps=entry.horizon,
+            kwargs={"name": entry.name},
+        )
+        for task in entry.tasks:
+            gym.register(
+                entry.product_id(task),
+                f"{__name__}:make_product",
+                kwargs={"world": entry.name, "task": task},
+            )

@@ -1,0 +1,139 @@
+"""How a task reads one step: its label, the next configuration, and the reward.
+
+The product and the monitor both use this module.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.reward import Reward, RewardFunction
+from cranium.automata.transition import Configuration, Transition
+from cranium.errors import LabelError, UnknownNameError, WorldError
+from cranium.tables.space import OVERFLOW, limited
+
+__all__ = ["Reading", "TaskReader", "info_of", "paid"]
+
+
+class Reading(NamedTuple):
+    """The result of reading the events of one step.
+
+    Attributes:
+        label: The events that are propositions of the automaton.
+        configuration: The next configuration.
+        reward: A number, or a function of (s, a, s′).
+        ends: Whether the episode ends.
+        success: Whether it ends with success.
+        fired: The transitions that fired; none if ``otherwise`` applied.
+    """
+
+    label: frozenset[str]
+    configuration: Configuration
+    reward: Reward
+    ends: bool
+    success: bool
+    fired: tuple[Transition, ...]
+
+
+class TaskReader:
+    """Reads events with an automaton.
+
+    Args:
+        automaton: The task.
+        labelling: The source of the events; if it declares its events, they are checked.
+        counter_limit: Γ: a counter above it overflows; None for no limit.
+
+    Example:
+        >>> import cranium
+        >>> reader = TaskReader(cranium.library.load("anbcn"), None, counter_limit=5)
+        >>> reader.read(reader.automaton.start, frozenset({"A"})).configuration
+        Configuration(state='counting', counters=(1,))
+    """
+
+    def __init__(
+        self, automaton: CountingRewardAutomaton, labelling: Any, counter_limit: int | None
+    ) -> None:
+        self.automaton = automaton
+        self.counter_limit = counter_limit
+        self.declared = _vocabulary(automaton, getattr(labelling, "events", None))
+
+    def read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
+        """The label of the events, as a bitmask and as names; an unknown event is refused.
+
+        Example:
+            >>> import cranium
+            >>> TaskReader(cranium.library.load("anbcn"), None, 5).read_label(frozenset("B"))
+            (2, frozenset({'B'}))
+        """
+        alphabet = self.automaton.alphabet
+        known = names & frozenset(alphabet.propositions)
+        strange = names - known - self.declared
+        if strange:
+            unknown = UnknownNameError.of("event of this task", min(strange), alphabet.propositions)
+            raise LabelError(
+                unknown.message,
+                fix=f"{unknown.fix}; or declare it: @cranium.labelling({min(strange)!r}, …)",
+            )
+        return alphabet.label(known), known
+
+    def read(self, configuration: Configuration, names: frozenset[str]) -> Reading:
+        """Read the events of a step in a configuration.
+
+        Example:
+            >>> import cranium
+            >>> reader = TaskReader(cranium.library.load("anbcn"), None, counter_limit=0)
+            >>> reader.read(reader.automaton.start, frozenset({"A"})).configuration == OVERFLOW
+            True
+        """
+        bits, label = self.read_label(names)
+        step = self.automaton.step(configuration, bits)
+        after = limited(step.configuration, self.counter_limit)
+        reward = step.reward if isinstance(step.reward, RewardFunction) else float(step.reward)
+        over = after == OVERFLOW
+        ends = over or self.automaton.is_terminal(after)
+        success = not over and self.automaton.is_accepting(after)
+        return Reading(label, after, reward, ends, success, step.fired)
+
+
+def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[str]:
+    """The declared events. Every proposition in a guard must be one of them."""
+    if declared is None:
+        return frozenset()
+    used = {p for t in automaton.transitions for p in t.guard.propositions}
+    for name in automaton.propositions:
+        if name in used and name not in declared:
+            unknown = UnknownNameError.of("event in this world", name, declared)
+            raise WorldError(f"the task reads {name!r}, but {unknown.message}", fix=unknown.fix)
+    return frozenset(declared)
+
+
+def paid(reward: Reward, before: Any, action: Any, after: Any) -> float:
+    """The reward of a step: the number, or the value of the reward function for (s, a, s′).
+
+    Example:
+        >>> paid(RewardFunction("way", lambda s, a, s2: s2 - s), 3, "right", 5)
+        2.0
+    """
+    return float(reward(before, action, after) if isinstance(reward, RewardFunction) else reward)
+
+
+def info_of(
+    label: frozenset[str], configuration: Configuration, *, success: bool
+) -> dict[str, Any]:
+    """The part of ``info`` that is about the task.
+
+    Example:
+        >>> told = info_of(frozenset({"A"}), Configuration("counting", (1,)), success=False)
+        >>> told["machine_state"], told["counters"]
+        ('counting', (1,))
+    """
+    over = configuration == OVERFLOW
+    return {
+        "label": label,
+        "machine_state": configuration.state,
+        "counters": () if over else configuration.counters,
+        "success": success,
+        "overflow": over,
+        "ground_terminated": False,
+    }

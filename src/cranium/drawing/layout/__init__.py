@@ -1,0 +1,1 @@
+"""Layout of drawings: layers, grid, coordinates, routes and sizes."""

@@ -1,0 +1,1 @@
+"""The compiler from languages to counting reward automata."""

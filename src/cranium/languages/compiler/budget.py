@@ -1,0 +1,35 @@
+"""How much a compilation may do before it is refused."""
+
+from __future__ import annotations
+
+from cranium.errors import LanguageError
+
+__all__ = ["Work"]
+
+MAX_WORK = 2_500_000
+"""At about 2 µs a step on a busy machine, this ends well within ten seconds."""
+
+
+class Work:
+    """Counts the steps that are looked at, so that no language takes for ever.
+
+    Example:
+        >>> Work(2).spend(3)
+        Traceback (most recent call last):
+        cranium.errors.LanguageError: the language is too large to compile: more than 2 steps had to
+        be looked at
+          fix: use smaller numbers, fewer exponents or fewer alternatives
+    """
+
+    def __init__(self, most: int = MAX_WORK) -> None:
+        self.most = self.left = most
+
+    def spend(self, steps: int = 1) -> None:
+        """Account for steps; the last straw is refused."""
+        self.left -= steps
+        if self.left < 0:
+            raise LanguageError(
+                f"the language is too large to compile: more than {self.most:,} steps had to be "
+                "looked at",
+                fix="use smaller numbers, fewer exponents or fewer alternatives",
+            )

@@ -1,0 +1,257 @@
+"""Draws a plan as a nondeterministic machine with counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import count, product
+from math import prod
+from typing import Literal
+
+from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.nfa import (
+    Edge,
+    Network,
+    Step,
+    Tests,
+    check_places,
+    consistent,
+    folded,
+    joined,
+    summed,
+)
+from cranium.languages.syntax import (
+    Both,
+    Choice,
+    Counted,
+    Counter,
+    Expression,
+    Letter,
+    Repeat,
+    Sequence,
+    Shuffle,
+    Skips,
+)
+
+__all__ = ["When", "build_network"]
+
+When = Literal["first", "last"]
+"""Whether a repetition is counted with its first letter or with its last."""
+
+
+def build_network(
+    plan: Expression,
+    when: Mapping[int, When],
+    rename: Mapping[Counter, Counter],
+    work: Work | None = None,
+) -> Network:
+    """Build the machine of a plan.
+
+    Args:
+        plan: The planned expression.
+        when: For each counted part, by its number in reading order, when it is counted; ``"last"``
+            unless it says otherwise.
+        rename: Counters that share another counter.
+        work: What may still be spent.
+
+    Example:
+        >>> from cranium.languages import parse_language
+        >>> from cranium.languages.compiler.planning import make_plan
+        >>> network = build_network(make_plan(parse_language("A B")).expression, {}, {})
+        >>> [step.letter for step in network.steps[network.start]]
+        ['A']
+    """
+    sketch = _Sketch(when, rename, work or Work())
+    start = sketch.place()
+    end = sketch.build(plan, start)
+    return folded(joined(sketch.edges, start, end, sketch.work), sketch.work)
+
+
+class _Sketch:
+    """Places and edges while they are being drawn."""
+
+    def __init__(
+        self, when: Mapping[int, When], rename: Mapping[Counter, Counter], work: Work
+    ) -> None:
+        self.when = when
+        self.work = work
+        self.rename = rename
+        self.edges: dict[int, list[Edge]] = {}
+        self.blocks = count()
+
+    def place(self) -> int:
+        check_places(len(self.edges))
+        self.work.spend()
+        number = len(self.edges)
+        self.edges[number] = []
+        return number
+
+    def pass_to(self, source: int, target: int, tests: Tests | None = None) -> None:
+        self.edges[source].append(Edge("before", target, tests=tuple((tests or {}).items())))
+
+    def build(self, node: Expression, start: int) -> int:
+        """Draw an expression from a place; the place where it ends."""
+        match node:
+            case Letter(name=name):
+                end = self.place()
+                self.edges[start].append(Edge("letter", end, letter=name))
+                return end
+            case Sequence(parts=parts):
+                for part in parts:
+                    start = self.build(part, start)
+                return start
+            case Choice(parts=parts):
+                end = self.place()
+                for part in parts:
+                    inner = self.place()
+                    self.pass_to(start, inner)
+                    self.pass_to(self.build(part, inner), end)
+                return end
+            case Repeat():
+                return self._repeat(node, start)
+            case Counted():
+                return self._counted(node, start)
+            case Shuffle() | Both():
+                return self._side_by_side(node, start)
+        raise AssertionError(node)
+
+    def _repeat(self, node: Repeat, start: int) -> int:
+        for _ in range(node.low):
+            start = self.build(node.body, start)
+        end = self.place()
+        if node.high is None:
+            loop, inner = self.place(), self.place()
+            self.pass_to(start, loop)
+            self.pass_to(loop, inner)
+            self.pass_to(self.build(node.body, inner), loop)
+            self.pass_to(loop, end)
+            return end
+        self.pass_to(start, end)
+        for _ in range(node.high - node.low):
+            inner = self.place()
+            self.pass_to(start, inner)
+            start = self.build(node.body, inner)
+            self.pass_to(start, end)
+        return end
+
+    def _counted(self, node: Counted, start: int) -> int:
+        when = self.when.get(next(self.blocks), "last")
+        end = self.place()
+        zero: Tests = {self._name(c): False for c in node.empty}
+        full = dict(node.until)
+        shown = next((self._name(c) for c, skip in node.add if not skip and c not in full), None)
+        # A counter shows whether there was a repetition. What no counter shows is drawn apart: the
+        # first repetitions if they are counted otherwise, or must be there, or may be the last.
+        edges = [skip for _, skip in (*node.add, *node.take, *node.drain)]
+        edges += [until for _, until in node.until]
+        hidden = 0 if node.low == 1 and shown else node.low
+        apart = max([hidden, *edges]) if node.high is None else node.high
+        for number in range(apart):
+            if number >= node.low:
+                self.pass_to(start, end, zero)
+            once = self.place()
+            self._repetition(node, number, start, once, when)
+            start = once
+        if node.high is not None:
+            self.pass_to(start, end, zero)
+            return end
+        loop = self.place()
+        self.pass_to(start, loop)
+        self._repetition(node, apart, loop, loop, when)
+        self.pass_to(loop, end, {**zero, shown: True} if shown and apart < node.low else zero)
+        return end
+
+    def _repetition(self, node: Counted, number: int, source: int, target: int, when: When) -> None:
+        """Draw a repetition that has so many before it, once for each way to drain."""
+
+        def now(counters: Skips) -> list[Counter]:
+            return [self._name(c) for c, skip in counters if skip <= number]
+
+        full = {self._name(c) for c, until in node.until if until <= number}
+        steps = {c: 1 for c in now(node.add) if c not in full}
+        steps |= dict.fromkeys(now(node.take), -1)
+        draining = now(node.drain)
+        for above in product([True, False], repeat=len(draining)):
+            tests = dict(zip(draining, above, strict=True))
+            changes = steps | {c: -1 for c, up in tests.items() if up}
+            inner = self.place()
+            needed = tuple(
+                {**tests, **{c: True for c, step in changes.items() if step < 0}}.items()
+            )
+            early = tuple(changes.items()) if when == "first" else ()
+            self.edges[source].append(Edge("before", inner, "", needed, early))
+            end = self.build(node.unit, inner)
+            if when == "first":
+                self.pass_to(end, target)
+            else:
+                self.edges[end].append(Edge("after", target, "", (), tuple(changes.items())))
+
+    def _name(self, counter: Counter) -> Counter:
+        return self.rename.get(counter, counter)
+
+    # Two things at once
+
+    def _side_by_side(self, node: Shuffle | Both, start: int) -> int:
+        """Draw parts that go on at the same time, as the product of their machines."""
+        parts = []
+        for part in node.parts:
+            sketch = _Sketch(self.when, self.rename, self.work)
+            sketch.blocks = self.blocks
+            begin = sketch.place()
+            parts.append(joined(sketch.edges, begin, sketch.build(part, begin), self.work))
+        move = _together if isinstance(node, Both) else _apart
+        first = tuple(part.start for part in parts)
+        known = {first: start}
+        queue = [first]
+        end = self.place()
+        while queue:
+            here = queue.pop()
+            for step, after in move(parts, here, self.work):
+                if after not in known:
+                    known[after] = self.place()
+                    queue.append(after)
+                self._draw_step(known[here], step, known[after])
+            for tests in _ends_together(parts, here, self.work):
+                self.edges[known[here]].append(Edge("before", end, "", tuple(tests)))
+        return end
+
+    def _draw_step(self, source: int, step: Step, target: int) -> None:
+        inner = self.place()
+        self.edges[source].append(Edge("before", inner, "", tuple(step.tests), tuple(step.changes)))
+        self.edges[inner].append(Edge("letter", target, step.letter))
+
+
+Places = tuple[int, ...]
+
+
+def _apart(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[Step, Places]]:
+    """One part reads a letter, the others wait."""
+    for index, (part, place) in enumerate(zip(parts, here, strict=True)):
+        for step in part.steps[place]:
+            work.spend(len(parts))
+            yield step, (*here[:index], step.target, *here[index + 1 :])
+
+
+def _together(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[Step, Places]]:
+    """All parts read the same letter."""
+    choices = [part.steps[place] for part, place in zip(parts, here, strict=True)]
+    work.spend(prod(map(len, choices)))
+    for steps in product(*choices):
+        if len({step.letter for step in steps}) == 1:
+            tests = frozenset().union(*(step.tests for step in steps))
+            changes: dict[Counter, int] = {}
+            for step in steps:
+                changes = summed(changes, step.changes)
+            if consistent(tests):
+                joint = Step(steps[0].letter, tests, frozenset(changes.items()), 0)
+                yield joint, tuple(step.target for step in steps)
+
+
+def _ends_together(
+    parts: list[Network], here: Places, work: Work
+) -> Iterator[frozenset[tuple[Counter, bool]]]:
+    ways = [part.accepting[place] for part, place in zip(parts, here, strict=True)]
+    work.spend(prod(map(len, ways)))
+    for tests in product(*ways):
+        joint: frozenset[tuple[Counter, bool]] = frozenset().union(*tests)
+        if consistent(joint):
+            yield joint

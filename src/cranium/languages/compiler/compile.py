@@ -1,0 +1,160 @@
+"""Languages become machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice, product
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.build_nfa import When, build_network
+from cranium.languages.compiler.determinise import AmbiguityError, Machine, determinise
+from cranium.languages.compiler.emit import emit
+from cranium.languages.compiler.nfa import Network
+from cranium.languages.compiler.planning import Plan, make_plan
+from cranium.languages.compiler.reduce import leave_out_the_impossible, merge_equal_states
+from cranium.languages.compiler.share_counters import Sharing
+from cranium.languages.parser import as_language
+from cranium.languages.syntax import (
+    Choice,
+    Counted,
+    Counter,
+    Expression,
+    Language,
+    Letter,
+    walk,
+)
+
+__all__ = ["compile_language", "language_class"]
+
+MAX_MODES = 16
+
+
+def compile_language(
+    language: str | Language,
+    *,
+    first: bool = False,
+    reward: float = 1.0,
+    failure_reward: float = 0.0,
+    name: str = "",
+) -> CountingRewardAutomaton:
+    """Make the machine that accepts exactly the words of a language.
+
+    Labels without any letter of the language leave the machine alone; a label with two or more, a
+    letter that no word allows here, and a forbidden event fail.
+
+    Args:
+        language: The task, as text or parsed.
+        first: Reward the first completion. Otherwise a language in which a complete word can go on
+            is refused, because its end could not be seen when it happens.
+        reward: What is paid for completing the task.
+        failure_reward: What is paid for failing.
+        name: What the machine is called; the text of the language, if it is left out.
+
+    Example:
+        >>> machine = compile_language("A^N B C^N")
+        >>> machine.size.states, machine.num_counters
+        (2, 1)
+        >>> machine.run("A A B C C").accepted
+        True
+        >>> compile_language("A^N A^M B^N")
+        Traceback (most recent call last):
+        cranium.errors.LanguageError: after A A the exponent N could have been counted in two ways,
+        and one counter cannot hold both: 'A A B' and 'A A A B B' are both in the language
+          fix: put an event between the parts that begin alike
+    """
+    task = as_language(language)
+    work = Work()
+    machine, counters = _smallest(task, first, work)
+    return emit(
+        task,
+        machine,
+        counters,
+        work,
+        reward=reward,
+        failure_reward=failure_reward,
+        name=name or str(task)[:200],
+    )
+
+
+def language_class(machine: CountingRewardAutomaton) -> str:
+    """What kind of language a compiled machine accepts.
+
+    Example:
+        >>> language_class(compile_language("A B")), language_class(compile_language("A^N B^N"))
+        ('regular', 'counted with 1 counter')
+    """
+    k = machine.num_counters
+    return f"counted with {k} counter{'s' if k > 1 else ''}" if k else "regular"
+
+
+def _smallest(task: Language, first: bool, work: Work) -> tuple[Machine, tuple[Counter, ...]]:
+    """The deterministic machine with as few counters as sharing gives."""
+    plan, when, network, machine = _deterministic(task, first, work)
+    rename: dict[Counter, Counter] = {}
+    sharing = Sharing(network, work)
+    counters = [counter for counter in plan.counters if not counter.bounded]
+    for counter in list(counters[1:]):
+        for other in counters[: counters.index(counter)]:
+            if not sharing.never_together(other, counter):
+                continue
+            trial = {**rename, counter: other}
+            try:
+                shared = build_network(plan.expression, when, trial, work)
+                machine = determinise(shared, first=first, explain=False, work=work)
+            except AmbiguityError:
+                continue
+            rename, sharing = trial, Sharing(shared, work)
+            counters.remove(counter)
+            break
+    return leave_out_the_impossible(merge_equal_states(machine, work), work), tuple(counters)
+
+
+def _deterministic(
+    task: Language, first: bool, work: Work
+) -> tuple[Plan, _Modes, Network, Machine]:
+    """Try the ways of counting until one is clear: when a repetition is counted, and where."""
+    plan = make_plan(task, work=work)
+    found = _clear(plan, first, work)
+    if found is None and _has_alternatives(plan):
+        found = _clear(make_plan(task, apart=True, work=work), first, work)
+    if found is not None:
+        return found
+    try:
+        determinise(build_network(plan.expression, {}, {}), first=first)
+    except AmbiguityError as problem:
+        raise problem.plain() from None
+    raise AssertionError("what was not clear has become clear")
+
+
+def _clear(plan: Plan, first: bool, work: Work) -> tuple[Plan, _Modes, Network, Machine] | None:
+    for when in islice(_modes(plan), MAX_MODES):
+        network = build_network(plan.expression, when, {}, work)
+        with suppress(AmbiguityError):
+            machine = determinise(network, first=first, explain=False, work=work)
+            return plan, when, network, machine
+    return None
+
+
+def _has_alternatives(plan: Plan) -> bool:
+    choices = (node for node in walk(plan.expression) if isinstance(node, Choice))
+    return any(isinstance(node, Counted) for choice in choices for node in walk(choice))
+
+
+_Modes = Mapping[int, When]
+
+
+def _modes(plan: Plan) -> Iterator[_Modes]:
+    """Count every part with its last letter, or with its first where that is another one."""
+    blocks = [node for node in walk(plan.expression) if isinstance(node, Counted)]
+    longer = [index for index, block in enumerate(blocks) if not _is_one_letter(block.unit)]
+    choices: list[When] = ["last", "first"]
+    for choice in product(choices, repeat=len(longer)):
+        yield dict(zip(longer, choice, strict=True))
+
+
+def _is_one_letter(unit: Expression) -> bool:
+    if isinstance(unit, Choice):
+        return all(map(_is_one_letter, unit.parts))
+    return isinstance(unit, Letter)

@@ -1,0 +1,274 @@
+"""A nondeterministic machine with counters: places, and the steps between them.
+
+While it is sketched, an edge reads a letter, or lies *before* a letter (and may test counters), or
+lies *after* one (and changes counters). Joined, a step reads exactly one letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeVar
+
+from cranium.errors import LanguageError
+from cranium.languages.compiler.budget import Work
+from cranium.languages.syntax import Counter
+
+__all__ = ["Edge", "Network", "Step", "joined"]
+
+MAX_PLACES = 20_000
+T = TypeVar("T")
+
+Tests = Mapping[Counter, bool]
+"""Which counters must be above zero (True) or zero (False)."""
+Changes = Mapping[Counter, int]
+
+
+class Edge(NamedTuple):
+    """A part of a step, while it is sketched."""
+
+    kind: Literal["before", "letter", "after"]
+    target: int
+    letter: str = ""
+    tests: tuple[tuple[Counter, bool], ...] = ()
+    changes: tuple[tuple[Counter, int], ...] = ()
+
+
+class Step(NamedTuple):
+    """Reading one letter: under which tests, with which changes, to where."""
+
+    letter: str
+    tests: frozenset[tuple[Counter, bool]]
+    changes: frozenset[tuple[Counter, int]]
+    target: int
+
+
+@dataclass(slots=True)
+class Network:
+    """The nondeterministic machine.
+
+    Attributes:
+        start: The place where every word begins.
+        steps: The steps from each place; only places from which a word can end are kept.
+        accepting: The tests under which a word may end at a place, each a conjunction.
+        live: The counters whose value matters at a place.
+    """
+
+    start: int
+    steps: dict[int, list[Step]]
+    accepting: dict[int, list[frozenset[tuple[Counter, bool]]]]
+    live: dict[int, frozenset[Counter]] = field(default_factory=dict)
+
+
+Edges = Mapping[int, list[Edge]]
+
+
+def consistent(tests: frozenset[tuple[Counter, bool]]) -> bool:
+    return len({counter for counter, _ in tests}) == len(tests)
+
+
+def joined(edges: Edges, start: int, end: int, work: Work) -> Network:
+    """Put the edges together to steps that read one letter each."""
+    steps: dict[int, list[Step]] = {}
+    accepting: dict[int, list[frozenset[tuple[Counter, bool]]]] = {}
+    queue = [start]
+    letters: dict[int, list[tuple[int, dict[Counter, int]]]] = {}
+    while queue:
+        place = queue.pop()
+        if place in steps:
+            continue
+        found = dict.fromkeys(_steps_from(edges, place, letters, work))
+        steps[place] = list(found)
+        accepting[place] = [
+            frozenset(tests.items())
+            for inner, tests, _ in _before(edges, place, work)
+            if inner == end
+        ]
+        queue += [step.target for step in found]
+    network = Network(start, steps, accepting)
+    _trim(network)
+    _find_live(network)
+    return network
+
+
+def _before(
+    edges: Edges, place: int, work: Work
+) -> Iterator[tuple[int, dict[Counter, bool], dict[Counter, int]]]:
+    """The places that are reached before a letter, with the tests and changes on the way."""
+    stack: list[tuple[int, dict[Counter, bool], dict[Counter, int]]] = [(place, {}, {})]
+    seen = set()
+    while stack:
+        here, tests, changes = stack.pop()
+        mark = (here, frozenset(tests.items()), frozenset(changes.items()))
+        if mark in seen:
+            continue
+        seen.add(mark)
+        work.spend(1 + len(edges[here]) + 4 * (len(tests) + len(changes)))
+        yield here, tests, changes
+        for edge in edges[here]:
+            if edge.kind == "before" and all(tests.get(c, want) == want for c, want in edge.tests):
+                more = {**tests, **dict(edge.tests)}
+                stack.append((edge.target, more, summed(changes, edge.changes)))
+
+
+def _steps_from(
+    edges: Edges, place: int, letters: dict[int, list[tuple[int, dict[Counter, int]]]], work: Work
+) -> Iterator[Step]:
+    """The steps from a place; ``letters`` remembers where each letter leads."""
+    for here, tests, changes in _before(edges, place, work):
+        for edge in edges[here]:
+            if edge.kind == "letter":
+                if edge.target not in letters:
+                    letters[edge.target] = list(_after(edges, edge.target, work))
+                work.spend(len(letters[edge.target]) * (1 + 2 * (len(tests) + len(changes))))
+                for target, later in letters[edge.target]:
+                    total = summed(changes, later.items())
+                    kept = frozenset((c, m) for c, m in total.items() if m)
+                    # What is taken with the last letter was there with the first: say so.
+                    needed = frozenset((c, True) for c, m in total.items() if m < 0)
+                    wanted = frozenset(tests.items()) | needed
+                    if consistent(wanted):
+                        yield Step(edge.letter, wanted, kept, target)
+
+
+def _after(edges: Edges, place: int, work: Work) -> Iterator[tuple[int, dict[Counter, int]]]:
+    """The places where a letter leads, with the changes that are made after it.
+
+    A repetition that is complete is counted at once: the way on is behind the count.
+    """
+    stack: list[tuple[int, dict[Counter, int]]] = [(place, {})]
+    while stack:
+        here, changes = stack.pop()
+        goes_on = False
+        for inner in _plainly_reached(edges, here):
+            there = edges[inner]
+            work.spend(1 + len(there))
+            goes_on = goes_on or not there
+            for edge in there:
+                if edge.kind == "after":
+                    stack.append((edge.target, summed(changes, edge.changes)))
+                else:
+                    goes_on = goes_on or edge.kind == "letter" or bool(edge.tests or edge.changes)
+        if goes_on:
+            yield here, changes
+
+
+def _plainly_reached(edges: Edges, place: int) -> set[int]:
+    """The places that are reached without a letter, a test or a change."""
+    found = {place}
+    stack = [place]
+    while stack:
+        for edge in edges[stack.pop()]:
+            plain = edge.kind == "before" and not edge.tests and not edge.changes
+            if plain and edge.target not in found:
+                found.add(edge.target)
+                stack.append(edge.target)
+    return found
+
+
+def summed(changes: Changes, more: Iterable[tuple[Counter, int]]) -> dict[Counter, int]:
+    """The changes, and some more."""
+    result = dict(changes)
+    for counter, step in more:
+        result[counter] = result.get(counter, 0) + step
+    return result
+
+
+def _trim(network: Network) -> None:
+    """Keep only the places from which, counters aside, a word can end."""
+    before: dict[int, set[int]] = {}
+    for place, steps in network.steps.items():
+        for step in steps:
+            before.setdefault(step.target, set()).add(place)
+    useful = {place for place, ways in network.accepting.items() if ways}
+    queue = list(useful)
+    while queue:
+        for place in before.get(queue.pop(), ()):
+            if place not in useful:
+                useful.add(place)
+                queue.append(place)
+    for place in list(network.steps):
+        kept = [s for s in network.steps[place] if s.target in useful]
+        network.steps[place] = kept
+        if place not in useful and place != network.start:
+            del network.steps[place], network.accepting[place]
+
+
+def spread_back(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int]]) -> None:
+    """What is live somewhere is live wherever one comes from."""
+    queue = list(live)
+    while queue:
+        here = queue.pop()
+        for source in before[here]:
+            if not live[here] <= live[source]:
+                live[source] |= live[here]
+                queue.append(source)
+
+
+def _find_live(network: Network) -> None:
+    live = {
+        place: {
+            c for ways in (*network.accepting[place], *(s.tests for s in steps)) for c, _ in ways
+        }
+        for place, steps in network.steps.items()
+    }
+    before: dict[int, list[int]] = {place: [] for place in network.steps}
+    for place, steps in network.steps.items():
+        for target in {step.target for step in steps}:
+            before[target].append(place)
+    spread_back(live, before)
+    network.live = {place: frozenset(found) for place, found in live.items()}
+
+
+def folded(network: Network, work: Work) -> Network:
+    """Let places stand for the values of the counters that have finitely many."""
+    used = {c for steps in network.steps.values() for step in steps for c, _ in step.changes}
+    if not any(counter.bounded for counter in used):
+        return network
+    start = (network.start, frozenset[tuple[Counter, int]]())
+    numbers = {start: 0}
+    queue = [start]
+    folded = Network(0, {}, {})
+    while queue:
+        here = queue.pop()
+        place, values = here[0], dict(here[1])
+        steps = []
+        for step in network.steps[place]:
+            work.spend(1 + len(values) + len(step.tests) + len(step.changes))
+            if not _allowed(step.tests, values):
+                continue
+            after = summed(values, ((c, m) for c, m in step.changes if c.bounded))
+            kept = frozenset(
+                (c, m) for c, m in after.items() if m and c in network.live[step.target]
+            )
+            target = (step.target, kept)
+            if target not in numbers:
+                check_places(len(numbers))
+                numbers[target] = len(numbers)
+                queue.append(target)
+            steps.append(
+                Step(step.letter, _unbounded(step.tests), _unbounded(step.changes), numbers[target])
+            )
+        folded.steps[numbers[here]] = list(dict.fromkeys(steps))
+        folded.accepting[numbers[here]] = [
+            _unbounded(tests) for tests in network.accepting[place] if _allowed(tests, values)
+        ]
+    _trim(folded)
+    _find_live(folded)
+    return folded
+
+
+def _allowed(tests: frozenset[tuple[Counter, bool]], values: Mapping[Counter, int]) -> bool:
+    return all((values.get(c, 0) > 0) == up for c, up in tests if c.bounded)
+
+
+def _unbounded(found: frozenset[tuple[Counter, T]]) -> frozenset[tuple[Counter, T]]:
+    return frozenset((c, x) for c, x in found if not c.bounded)
+
+
+def check_places(count: int) -> None:
+    if count >= MAX_PLACES:
+        raise LanguageError(
+            f"the language needs more than {MAX_PLACES:,} places",
+            fix="use smaller numbers, or fewer alternatives",
+        )

@@ -1,0 +1,1 @@
+"""Tabular learners: Q-learning, CQL, CRM and hierarchical options, compiled with Numba."""

@@ -1,0 +1,103 @@
+"""The learners as objects, the same for both paths: compiled loops, and one call for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium._runtime.interrupt import held
+from cranium.learners.config import LearnerConfig, TabularConfig
+from cranium.learners.tabular import kernels, live_kernels
+from cranium.learners.tabular.arrays import RANDOMS, Memory
+
+__all__ = ["Brain", "QBrain"]
+
+
+class Brain(Protocol):
+    """What learns. Statuses below zero say what stopped it: see ``kernels``."""
+
+    memory: Memory
+    config: LearnerConfig
+
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+        """Take so many samples in a finite world; ``ends`` and ``log`` as in ``kernels.go_on``."""
+
+    def prepare(self) -> None:
+        """Get ready for the next samples in a live environment, at most ``memory.CHUNK``."""
+
+    def start(self, observation: int) -> int:
+        """Begin an episode of a live environment; the first action."""
+
+    @property
+    def experience(self) -> Callable[[int, int], int]:
+        """Learn from what was seen and happened then; the next action, or a status.
+
+        What happened is one number, see ``live_kernels.read``.
+        """
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room for observations, or for what the space has come to hold."""
+
+    def met(self, number: int, observation: Any) -> None:
+        """An observation has got a number."""
+
+    def known(self) -> NDArray[np.bool_] | None:
+        """Of what the values that were asked for last say anything: [O, X]; None: everything."""
+
+    def values(self, *, everything: bool = False) -> NDArray[np.float64]:
+        """Q, at least where the greedy policy goes, or everywhere: [O, X, A]."""
+
+
+class QBrain:
+    """Q-learning, CQL and CRM."""
+
+    def __init__(self, memory: Memory, config: TabularConfig, agent: np.random.Generator) -> None:
+        self.memory = memory
+        self.config = config
+        self.agent = agent
+        self.first = int(memory.space.start)
+        self.address = 0
+        memory.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
+
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+        """Take so many samples in a finite world."""
+        more = (steps, self.first, self.agent, nature, ends, log)
+        with held():
+            return int(kernels.run(world, self.memory.mind, *more))
+
+    def start(self, observation: int) -> int:
+        """Begin an episode; the first action."""
+        return int(live_kernels.start(self.address, observation, self.first))
+
+    @property
+    def experience(self) -> Callable[[int, int], int]:
+        """Learn from what the action led to; the next action, or a status."""
+        return partial(live_kernels.experience, self.address)
+
+    def prepare(self) -> None:
+        """Draw the random numbers of the next actions, two for each; those that are left first."""
+        position, randoms = self.memory.position, self.memory.mind.randoms
+        used = int(position[kernels.CURSOR])
+        rest = randoms[used:].copy()
+        randoms[: len(rest)] = rest
+        randoms[len(rest) :] = self.agent.random(RANDOMS - len(rest))
+        position[kernels.CURSOR] = 0
+        self.address = self.memory.address
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room."""
+        self.memory.grow(observations)
+
+    def met(self, number: int, observation: Any) -> None:
+        """Numbers are all it needs."""
+
+    def known(self) -> None:
+        """What was never met has its first value."""
+
+    def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
+        """Q everywhere: [O, X, A]."""
+        return self.memory.mind.q

@@ -1,0 +1,264 @@
+"""What a learner holds in arrays: the tables of the machine and the values, which may grow.
+
+The compiled functions see it as a :class:`~cranium.learners.tabular.kernels.Mind`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.errors import SpaceError
+from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, Visits
+from cranium.learners.memory_limit import check_memory
+from cranium.learners.shaping import machine_values
+from cranium.learners.tabular import kernels
+from cranium.tables.space import OVERFLOW, GrowingSpace, copy_into, reachable
+
+__all__ = ["Memory", "open_space"]
+
+CHUNK = 1_000
+"""How many samples are taken in a live environment between two looks at the clock, at most."""
+RANDOMS = 2 * (CHUNK + 1)  # two for each action
+Floats = NDArray[np.float64]
+
+
+def open_space(
+    automaton: CountingRewardAutomaton, counter_limit: int | None, most: int | None = None
+) -> GrowingSpace:
+    """All configurations that a machine can reach, for labels that are still to be met.
+
+    If there are more than ``most`` of them, only the start: the others are added as they are met.
+    """
+    space = GrowingSpace(automaton, [()], counter_limit=counter_limit)
+    if counter_limit is not None:
+        try:
+            most = most or space.max_configurations
+            for configuration in reachable(automaton, counter_limit, max_configurations=most):
+                space.encode(configuration)
+            space.encode(OVERFLOW)
+        except SpaceError:
+            if most == space.max_configurations:
+                raise
+    return space
+
+
+class Memory:
+    """The arrays of a learner.
+
+    Args:
+        space: The configurations.
+        config: Of Q-learning; other learners use the tables only.
+        num_actions: A.
+        horizon: After how many steps an episode is cut off.
+        observations: How many observations there is room for.
+    """
+
+    def __init__(
+        self,
+        space: GrowingSpace,
+        config: LearnerConfig,
+        num_actions: int,
+        horizon: int | None,
+        observations: int,
+    ) -> None:
+        self.space = space
+        self.config = config if isinstance(config, TabularConfig) else TabularConfig()
+        self.num_actions = num_actions
+        self.horizon = horizon or 2**31
+        self.position = np.zeros(kernels.POSITION, np.int64)
+        self._counters: dict[tuple[int, ...], int] = {}
+        self._taken = (0, 0)  # how many labels and configurations the tables know
+        self._look()
+        self._allocate(observations, len(space), len(space.labels))
+        self.mind.settings[:] = (
+            ("current", "seen", "reachable").index(self.config.configurations),
+            config.discount,
+            self.horizon,
+        )
+        self.mind.rates[:] = (
+            *_rate(self.config.learning_rate),
+            *schedule_of(self.config.exploration),
+            counts_episodes(self.config.learning_rate),
+            counts_episodes(self.config.exploration),
+        )
+        self._take_over()
+
+    def _allocate(self, observations: int, configurations: int, labels: int) -> None:
+        extras = 1 + len(self.space.reward_functions)
+        counted = isinstance(self.config.learning_rate, Visits)
+        sizes = (observations, configurations, self.num_actions, labels, extras, RANDOMS, counted)
+        self.position[kernels.SIZES : kernels.SIZES + len(sizes)] = sizes
+        values = observations * configurations * self.num_actions
+        check_memory(
+            f"{observations:,} observations × {configurations:,} configurations × "
+            f"{self.num_actions:,} actions",
+            8 * values,
+            fix="lower the counter limit, or tell fewer observations apart",
+        )
+        table = labels * configurations
+        self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
+        more = 2 * configurations + extras + RANDOMS + kernels.RATES + kernels.SETTINGS
+        self.floats = np.zeros(values + table + more)
+        self.mind: kernels.Mind = kernels.in_python(kernels.mind_of)(
+            self.ints, self.floats, self.position
+        )
+        self.mind.q[:] = self.config.first_value
+        self.mind.next_configuration[:] = kernels.UNKNOWN
+        self.mind.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
+        self._point()
+
+    @property
+    def tables(self) -> kernels.Tables:
+        """What plans and options need of it."""
+        return kernels.Tables(*(getattr(self.mind, name) for name in kernels.Tables._fields))
+
+    @property
+    def room(self) -> int:
+        """For how many observations there is room."""
+        return int(self.mind.q.shape[0])
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room for more observations, or for what was added to the configuration space.
+
+        Arrays grow by doubling, so that the total cost of copying is linear.
+        """
+        self._look()
+        sizes = (observations or self.room, *self._sizes())
+        extras = 1 + len(self.space.reward_functions)
+        room, width, _ = self.mind.q.shape
+        if sizes != (room, width, len(self.mind.reward)) or extras != len(self.mind.extra):
+            self._reallocate(*sizes)
+        self._take_over()
+
+    def _sizes(self) -> tuple[int, int]:
+        """The number of configurations and labels for which there must be room."""
+        labels, width = self.mind.reward.shape
+        if len(self.space) > width:
+            width = max(2 * width, len(self.space))
+        if len(self.space.labels) > labels:
+            labels = max(2 * labels, len(self.space.labels))
+        return width, labels
+
+    def _reallocate(self, observations: int, width: int, labels: int) -> None:
+        old, held, position = self.mind, (self.ints, self.floats), self.position.copy()
+        try:
+            self._allocate(observations, width, labels)
+            for name in kernels.Mind._fields:
+                if name not in ("position", "targets"):
+                    copy_into(getattr(old, name), getattr(self.mind, name))
+        except BaseException:  # Ctrl-C loses nothing
+            self.mind, (self.ints, self.floats) = old, held
+            self.position[:] = position
+            raise
+
+    @property
+    def address(self) -> int:
+        """Where the position lies, in which it stands where the buffers lie."""
+        self._point()  # a copy of this memory lies elsewhere
+        return int(self.position.ctypes.data)
+
+    def _point(self) -> None:
+        held = self.ints, self.floats
+        places = [int(one.ctypes.data) for one in held] + [one.size for one in held]
+        self.position[kernels.BUFFERS : kernels.BUFFERS + len(places)] = places
+
+    def _take_over(self) -> None:
+        """Copy new configurations and labels into the tables."""
+        mind, space, (rows, known) = self.mind, self.space, self._taken
+        labels, count = len(space.labels), len(space)
+        new = range(known, count)
+        waited = [pair for x in new for pair in space.leading_to(x) if pair[1] < known]
+        columns, news = slice(known, count), slice(rows, labels)
+        parts: list[Any] = [(slice(labels), columns), (news, slice(known)), *waited]
+        tables = space.tables
+        for part in parts:
+            mind.next_configuration[part] = tables.next_configuration[part]
+            mind.function[part] = tables.reward_function[part]
+            mind.reward[part] = tables.reward[part]
+        accepting, terminal = tables.accepting[columns], tables.terminal[columns]
+        mind.ending[columns] = np.where(accepting, kernels.ACCEPTED, terminal)
+        for x in new:
+            configuration = space.configurations[x]
+            if configuration == OVERFLOW:
+                mind.ending[x] = kernels.OVERFLOWED
+            number = self._counters.setdefault(configuration.counters, len(self._counters))
+            mind.counters[x] = number
+        if self.config.shaping:
+            mind.potential[columns] = self._potentials(known)
+        self._admit(new)
+        self._taken = (labels, count)
+
+    def _admit(self, new: range) -> None:
+        """Add new configurations to the set of counterfactual ones, if they belong to it."""
+        mind, position = self.mind, self.position
+        if self.config.configurations == "current":
+            mind.members[0], position[kernels.MEMBERS] = position[kernels.CONFIGURATION], 1
+            return
+        columns = slice(new.start, new.stop)
+        alive = mind.ending[columns] == kernels.GOES_ON
+        if self.config.configurations == "seen":
+            alive &= mind.known[mind.counters[columns]] > 0
+        members, first = new.start + np.flatnonzero(alive), int(position[kernels.MEMBERS])
+        mind.members[first : first + len(members)] = members
+        position[kernels.MEMBERS] = first + len(members)
+
+    def problem(self, status: int) -> Exception | None:
+        """The machine's own error, if it refused to go on from where the learner is."""
+        if status == kernels.REFUSED:
+            for (_, x), problem in self.space.problems.items():
+                if x == self.position[kernels.CONFIGURATION]:
+                    return problem
+        return None
+
+    def _look(self) -> None:
+        """Compute the transitions of new labels and configurations."""
+        rows, known = self._taken
+        following = self.space.tables.next_configuration
+        self._look_at(following[:, known:], 0, known)
+        self._look_at(following[rows:, :known], rows, 0)
+        for x in range(known, len(self.space)):
+            for row, before in self.space.leading_to(x):
+                self.space.look(row, before)
+
+    def _look_at(self, following: NDArray[np.int32], row: int, x: int) -> None:
+        missing = np.nonzero(following == kernels.UNKNOWN)
+        for i, j in zip(*(found.tolist() for found in missing), strict=True):
+            self.space.look(row + i, x + j)
+
+    def _potentials(self, first: int) -> Floats:
+        sign = -1.0 if self.config.shaping == "published" else 1.0
+        return sign * self.values_of_machine(self.config.shaping_discount, first=first)
+
+    def values_of_machine(self, discount: float, bonus: float = 0.0, first: int = 0) -> Floats:
+        """The values of the configurations from ``first`` on, if every label could be chosen."""
+        return machine_values(
+            self.space.automaton,
+            self.space.configurations[first:],
+            discount=discount,
+            counter_limit=self.space.counter_limit,
+            bonus=bonus,
+        )
+
+
+def _rate(value: float | Schedule | Visits) -> tuple[float, float, float, float]:
+    if isinstance(value, Visits):
+        return float(kernels.VISITS), value.power, 0.0, 1.0
+    if isinstance(value, Schedule):
+        return float(kernels.LINEAR), value.first, value.last, float(value.over)
+    return float(kernels.CONSTANT), float(value), 0.0, 1.0
+
+
+def schedule_of(value: float | Schedule) -> tuple[float, float, float]:
+    """First, last, and over how many: as the loops want it."""
+    if isinstance(value, Schedule):
+        return value.first, value.last, float(value.over)
+    return float(value), float(value), 1.0
+
+
+def counts_episodes(value: float | Schedule | Visits) -> bool:
+    """Whether it changes with the episodes, not with the samples."""
+    return isinstance(value, Schedule) and value.unit == "episodes"

@@ -1,0 +1,159 @@
+"""Training in a finite world: the whole loop compiled, one call for many samples."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import seeding
+
+from cranium.aamdp.kernels import ANY
+from cranium.aamdp.labelling import LabelReport
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.aamdp.tabular_product import TabularProduct
+from cranium.errors import UnsoundLabelsWarning
+from cranium.learners.episode_log import EpisodeLog, Floats
+from cranium.learners.evaluation import Evaluation, TabularExaminer
+from cranium.learners.policy import Policy
+from cranium.learners.tabular import kernels
+from cranium.learners.tabular.agent import Brain
+from cranium.learners.tabular.arrays import Memory
+from cranium.worlds.tabular import TabularWorld
+
+__all__ = ["TabularRun"]
+
+CHUNK = 20_000
+"""How many samples are taken at most before Ctrl-C is heard and progress is shown."""
+
+
+class TabularRun:
+    """One run in a finite world."""
+
+    path = "compiled"
+
+    def __init__(
+        self,
+        product: AutomatonAugmentedMDP,
+        model: TabularProduct,
+        brain: Brain,
+        examiner: TabularExaminer,
+        seed: int,
+        log: bool = False,
+    ) -> None:
+        self.product = product
+        self.model = model
+        self.brain = brain
+        self.examiner = examiner
+        self.world = _world(product, model, brain.memory)
+        for number, seen in enumerate(model.world.observations):
+            brain.met(number, seen)
+        self.ends = np.zeros(4)
+        self.log = EpisodeLog(wanted=log, room=CHUNK)  # an episode has at least one sample
+        # What a live environment draws after reset(seed=seed).
+        self.nature = seeding.np_random(seed)[0]
+        memory = brain.memory
+        draw, note = kernels.in_python(kernels.draw), kernels.in_python(kernels.note)
+        starts = self.world.start_cumulative
+        first, start = draw(starts, 0, len(starts), self.nature), int(memory.space.start)
+        memory.position[kernels.STATE] = self.world.starts[first]
+        memory.position[kernels.CONFIGURATION] = start
+        note(memory.mind, start)
+        self.rows = model.world.observation[model.state]
+        # The learner has no number for a configuration beyond its own counter limit.
+        places = {x: number for number, x in enumerate(memory.space.configurations)}
+        numbers = np.array([places.get(x, -1) for x in model.space.configurations])
+        self.columns = np.maximum(numbers, 0)[model.configuration]
+        beyond = numbers[model.configuration] < 0
+        self.beyond = beyond if beyond.any() else None
+
+    def learn(self, steps: int) -> int:
+        """Take up to so many samples; a status."""
+        self.log.empty(int(self.ends[0]))
+        more = (self.nature, self.ends, self.log.ring)
+        return self.brain.run(self.world, min(steps, CHUNK), *more)
+
+    def logged(self, first: int = 0) -> Floats:
+        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        self.log.empty(int(self.ends[0]))
+        return self.log.rows(first)
+
+    def problem(self, status: int) -> Exception | None:
+        """The machine's own error, if it refused to go on."""
+        return self.brain.memory.problem(status)
+
+    def evaluate(
+        self,
+        *,
+        optimum: bool = False,
+        confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
+    ) -> Evaluation:
+        """Follow the greedy policy exactly; where it knows nothing at all it acts at random."""
+        best = np.argmax(self.brain.values()[self.rows, self.columns], axis=1)
+        known = self.brain.known()
+        if known is not None:
+            best = np.where(known[self.rows, self.columns], best, ANY)
+        return self.examiner.examine_actions(best, optimum=optimum, beyond=self.beyond)
+
+    def policy(self) -> Policy:
+        """What was learned."""
+        world = self.model.world
+        space = self.brain.memory.space
+        return Policy(
+            self.brain.values(everything=True)[:, : len(space)].copy(),
+            world.observations,
+            tuple(space.configurations),
+            self.product.automaton,
+            world.first_action,
+            observation_space=self.product.env.observation_space,
+        )
+
+
+def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None:
+    """Warn if a label is no function of the observed (s, a, s′): then what is imagined is wrong."""
+    known = frozenset(product.automaton.propositions)
+    names = {label & known: number for number, label in enumerate(world.labels)}
+    labels = np.array([names[label & known] for label in world.labels])[world.label]
+    state, action = np.divmod(world.pair, world.num_actions)
+    seen, after = world.observation[state], world.observation[world.next_state]
+    steps = np.stack([seen, action, after, labels], axis=1)
+    kinds = np.unique(steps, axis=0)
+    again = np.flatnonzero((np.diff(kinds[:, :3], axis=0) == 0).all(axis=1))
+    if again.size:
+        s, a, t, one = kinds[again[0]]
+        both = tuple(world.labels[label] & known for label in (one, kinds[again[0] + 1, 3]))
+        found = (world.observations[s], int(a) + world.first_action, world.observations[t], both)
+        warnings.warn(LabelReport.unsoundness(found), UnsoundLabelsWarning, stacklevel=4)
+
+
+def _cumulative(world: TabularWorld) -> Floats:
+    """The cumulative probabilities of each pair, added in the order that a live world uses."""
+    total = world.probability.copy()
+    place = np.arange(len(total)) - world.first[world.pair]  # among the outcomes of the pair
+    order = np.argsort(place, kind="stable")
+    for here in np.split(order, np.cumsum(np.bincount(place)))[1:]:
+        total[here] += total[here - 1]
+    return total
+
+
+def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory) -> Any:
+    world, space = model.world, memory.space
+    known = frozenset(product.automaton.propositions)
+    rows = [space.label_index(label & known) for label in world.labels]
+    extra = np.zeros((len(world.next_state), 1 + len(space.reward_functions)))
+    if product.add_ground_reward:
+        extra[:, 0] = world.reward
+    for number, function in enumerate(space.reward_functions):
+        extra[:, 1 + number] = [world.pay(function, k) for k in range(len(extra))]
+    starts = np.flatnonzero(world.initial)
+    return kernels.World(
+        world.first,
+        world.next_state,
+        _cumulative(world),
+        np.array(rows, np.int32)[world.label],
+        world.terminated,
+        extra,
+        starts.astype(np.int32),
+        np.cumsum(world.initial[starts]),
+        world.observation,
+    )

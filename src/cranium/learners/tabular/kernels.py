@@ -1,0 +1,382 @@
+"""Compiled functions for tabular learning, and nothing else.
+
+One loop for all of them: Q-learning, CQL and CRM differ in the set of configurations from which an
+experience is imagined, shaping in the potential. What a learner holds lies in three buffers, so
+that one call for each step of an environment in Python costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium._runtime.jit import compiled, inlined
+
+__all__ = ["Mind", "World", "learn", "mind_of", "run"]
+
+long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
+"""For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
+
+
+def in_python(function: Any) -> Any:
+    """A compiled function as it is written: for what is done once, compiling would take longer."""
+    return getattr(function, "py_func", function)
+
+
+CURRENT, SEEN, REACHABLE = 0, 1, 2
+CONSTANT, LINEAR, VISITS = 0, 1, 2
+GOES_ON, FAILED, ACCEPTED, OVERFLOWED = 0, 1, 2, 3
+RUNNING, REFUSED, UNKNOWN, NOT_FINITE = 0, -1, -2, -3
+STATE, CONFIGURATION, AGE, SAMPLES, MEMBERS, CURSOR, ACTION, EPISODES = range(8)
+"""Where the learner is. Episodes are counted there in live environments, by loops in ``ends``."""
+SIZES, BUFFERS, POSITION = 8, 15, 19
+"""Where in ``position`` the sizes of the arrays stand, and where and how long the buffers are."""
+RATES, SETTINGS = 9, 3
+"""How many numbers ``rates`` and ``settings`` are."""
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class World(NamedTuple):
+    """A finite world, for the loop: S states, A actions, K outcomes."""
+
+    first: Ints  # [S·A + 1]
+    next_state: Ints  # [K]
+    cumulative: Floats  # [K]; of the probabilities of a pair
+    row: Ints  # [K]; the label, as a row of the tables
+    terminated: NDArray[np.bool_]  # [K]
+    extra: Floats  # [K, 1 + F]; what the world itself pays, and each reward function
+    starts: Ints  # [I]
+    start_cumulative: Floats  # [I]
+    observation: Ints  # [S]
+
+
+class Mind(NamedTuple):
+    """What a learner knows and is told: O observations, X configurations, A actions, L labels."""
+
+    q: Floats  # [O, X, A]
+    visits: Ints  # [O, X, A], or [0, X, A] if nothing depends on them
+    next_configuration: Ints  # [L, X]
+    function: Ints  # [L, X]; which reward function pays, too; -1 for none
+    ending: Ints  # [X]; GOES_ON, or how it ends
+    members: Ints  # [X]; the configurations that are imagined, the first ones
+    counters: Ints  # [X]; which counter values a configuration has
+    known: Ints  # [X]; whether these counter values were seen
+    reward: Floats  # [L, X]
+    potential: Floats  # [X]
+    targets: Floats  # [X]; to write on
+    extra: Floats  # [1 + F]; what the last experience of a live environment paid besides
+    randoms: Floats  # [R]; random numbers for a live environment
+    rates: Floats  # [9]; learning rate: kind, first, last, over; exploration: first, last, over;
+    # whether the learning rate, whether exploration counts episodes instead of samples
+    settings: Floats  # [3]; kind of set, discount, horizon
+    position: Longs  # [19]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?), buffers
+
+
+class Tables(NamedTuple):
+    """Of a mind, what plans and options need: the fewer arrays, the sooner they are compiled."""
+
+    next_configuration: Ints  # [L, X]
+    function: Ints  # [L, X]
+    ending: Ints  # [X]
+    reward: Floats  # [L, X]
+    settings: Floats  # [3]
+    position: Longs  # [19]
+
+
+@inlined
+def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
+    """The arrays of a learner, as views into its buffers."""
+    observations, configurations = position[SIZES], position[SIZES + 1]
+    actions, labels = position[SIZES + 2], position[SIZES + 3]
+    extras, randoms = position[SIZES + 4], position[SIZES + 5]
+    x, table = configurations, labels * configurations
+    values = observations * configurations * actions
+    counted = position[SIZES + 6] * observations
+    a = counted * configurations * actions
+    b, f = a + 2 * table, values + table
+    g = f + 2 * x + extras + randoms
+    return Mind(
+        floats[:values].reshape((observations, configurations, actions)),
+        ints[:a].reshape((counted, configurations, actions)),
+        ints[a : a + table].reshape((labels, configurations)),
+        ints[a + table : b].reshape((labels, configurations)),
+        ints[b : b + x],
+        ints[b + x : b + 2 * x],
+        ints[b + 2 * x : b + 3 * x],
+        ints[b + 3 * x : b + 4 * x],
+        floats[values:f].reshape((labels, configurations)),
+        floats[f : f + x],
+        floats[f + x : f + 2 * x],
+        floats[f + 2 * x : f + 2 * x + extras],
+        floats[g - randoms : g],
+        floats[g : g + RATES],
+        floats[g + RATES : g + RATES + SETTINGS],
+        position,
+    )
+
+
+@inlined
+def _scheduled(first: float, last: float, over: float, count: int) -> float:
+    return first + (last - first) * min(count / over, 1.0)
+
+
+@inlined
+def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, pick: float) -> int:
+    """ε-greedy with two random numbers: whether to explore, and which action of several."""
+    actions = q.shape[2]
+    if explore < epsilon:
+        return int(pick * actions)
+    best, ties = q[observation, x, 0], 1
+    for action in range(1, actions):
+        value = q[observation, x, action]
+        if value > best:
+            best, ties = value, 1
+        elif value == best:
+            ties += 1
+    wanted = int(pick * ties)
+    for action in range(actions):
+        if q[observation, x, action] == best:
+            if wanted == 0:
+                return action
+            wanted -= 1
+    return 0
+
+
+@inlined
+def paid(tables: Tables, row: int, x: int, extra: Floats) -> float:
+    """The reward of reading a label in a configuration."""
+    reward: float = tables.reward[row, x] + extra[0]
+    if tables.function[row, x] >= 0:
+        reward += extra[1 + tables.function[row, x]]
+    return reward
+
+
+@inlined
+def arrays_of(mind: Mind) -> tuple[Floats, Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats]:
+    """The first arguments of :func:`learn`."""
+    return (
+        mind.q,
+        mind.visits,
+        mind.next_configuration,
+        mind.function,
+        mind.ending,
+        mind.members,
+        mind.reward,
+        mind.potential,
+        mind.targets,
+    )
+
+
+@inlined
+def learn(
+    q: Floats,
+    visits: Ints,
+    next_configuration: Ints,
+    function: Ints,
+    ending: Ints,
+    members: Ints,
+    reward: Floats,
+    potential: Floats,
+    targets: Floats,
+    extra: Floats,  # [·, 1 + F]
+    count: int,
+    observation: int,
+    action: int,
+    after: int,
+    row: int,
+    k: int,  # which row of extra
+    discount: float,  # 0 where the world ended
+    rate: float,
+    power: float,  # of the visits, below zero if they do not matter
+) -> None:
+    """Learn from one experience, imagined from every configuration of the set, all at once.
+
+    Where the machine refuses the label it cannot have happened, and nothing is learned. The arrays
+    are arguments of their own: a tuple of them would be counted, array by array, in every call.
+    """
+    for i in range(count):
+        x = np.uintp(members[i])  # no sign: it cannot count from the end
+        then = next_configuration[row, x]
+        if then < 0:
+            continue
+        target = reward[row, x] + extra[k, 0]
+        if function[row, x] >= 0:
+            target += extra[k, 1 + function[row, x]]
+        target -= potential[x]
+        if discount > 0 and ending[then] == GOES_ON:
+            best = q[after, then, 0]
+            for other in range(1, q.shape[2]):
+                value = q[after, then, other]
+                best = value if value > best else best
+            target += discount * (best + potential[then])
+        targets[i] = target
+    for i in range(count):
+        x = np.uintp(members[i])  # no sign: it cannot count from the end
+        if next_configuration[row, x] >= 0:
+            if power >= 0:
+                visits[observation, x, action] += 1
+                rate = 1.0 / visits[observation, x, action] ** power
+            q[observation, x, action] += rate * (targets[i] - q[observation, x, action])
+
+
+@compiled
+def _admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, count: int) -> int:
+    """Add all configurations with the counter values of this one; how many there are then."""
+    known[counters[x]] = 1
+    for y in range(counters.shape[0]):
+        if counters[y] == counters[x] and ending[y] == GOES_ON:
+            members[count] = y
+            count += 1
+    return count
+
+
+@inlined
+def note(mind: Mind, x: int) -> None:
+    """Let the set of imagined configurations follow the real one."""
+    kind, position = int(mind.settings[0]), mind.position
+    if kind == CURRENT:
+        mind.members[0], position[MEMBERS] = x, 1
+    elif kind == SEEN and not mind.known[mind.counters[x]]:
+        position[MEMBERS] = _admit(
+            x, mind.counters, mind.known, mind.ending, mind.members, position[MEMBERS]
+        )
+
+
+# The whole loop, where the world is arrays
+
+
+@inlined
+def draw(cumulative: Floats, first: int, last: int, rng: np.random.Generator) -> int:
+    """One of several, given their cumulative probabilities; always with one random number."""
+    k, drawn = first, rng.random()
+    while k < last - 1 and cumulative[k] <= drawn:
+        k += 1
+    return k
+
+
+@inlined
+def enter(log: Floats, episodes: int, sample: int, earned: float, success: bool) -> None:
+    """Write down an episode that ended after so many others."""
+    row = episodes % log.shape[0]
+    log[row, 0], log[row, 1], log[row, 2] = sample, earned, success
+
+
+@compiled
+def go_on(
+    world: World,
+    tables: Tables,
+    k: int,
+    start: int,
+    nature: np.random.Generator,
+    ends: Floats,  # [4]: episodes, successes, overflows; what the running episode has paid so far
+    log: Floats,  # [M, 3]; samples, return and success of the last M episodes, in a ring
+) -> None:
+    """Account for a sample with this outcome, and go where it leads, or begin anew.
+
+    The set of imagined configurations stays as it is.
+    """
+    position = tables.position
+    row, x = world.row[k], position[CONFIGURATION]
+    then = tables.next_configuration[row, x]
+    position[AGE] += 1
+    position[SAMPLES] += 1
+    ends[3] += paid(tables, row, x, world.extra[k])
+    over = world.terminated[k] or tables.ending[then] != GOES_ON
+    if over or position[AGE] == int(tables.settings[2]):
+        success = tables.ending[then] == ACCEPTED
+        enter(log, int(ends[0]), position[SAMPLES], ends[3], success)
+        ends[0] += 1
+        ends[1] += success
+        ends[2] += tables.ending[then] == OVERFLOWED
+        ends[3] = 0.0
+        index = draw(world.start_cumulative, long(0), world.starts.shape[0], nature)
+        position[STATE], position[CONFIGURATION], position[AGE] = world.starts[index], start, 0
+    else:
+        position[STATE], position[CONFIGURATION] = world.next_state[k], then
+
+
+@inlined
+def rates_at(rates: Floats, sample: int, episodes: int) -> tuple[float, float, float]:
+    """The learning rate, the power of the visits (below zero without), and ε."""
+    rate, power = rates[1], -1.0
+    if rates[0] == LINEAR:
+        rate = _scheduled(rates[1], rates[2], rates[3], episodes if rates[7] else sample)
+    elif rates[0] == VISITS:
+        power = rates[1]
+    count = episodes if rates[8] else sample
+    return rate, power, _scheduled(rates[4], rates[5], rates[6], count)
+
+
+@compiled
+def run(
+    world: World,
+    mind: Mind,
+    steps: int,
+    start: int,
+    agent: np.random.Generator,
+    nature: np.random.Generator,
+    ends: Floats,
+    log: Floats,
+) -> int:
+    """Interact and learn for so many samples; what stopped it early, or RUNNING.
+
+    Here :func:`go_on` and :func:`note` are written out: called with tuples of arrays, they would
+    take most of the time.
+    """
+    arrays = arrays_of(mind)
+    q, _, next_configuration, function, ending, members, reward, _, _ = arrays
+    counters, known, rates, position = mind.counters, mind.known, mind.rates, mind.position
+    first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
+    terminated, extra, starts = world.terminated, world.extra, world.starts
+    start_cumulative, observation = world.start_cumulative, world.observation
+    kind, discount, horizon = int(mind.settings[0]), mind.settings[1], int(mind.settings[2])
+    actions = q.shape[2]
+    state, x, age = position[STATE], position[CONFIGURATION], position[AGE]
+    sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
+    episodes, earned = int(ends[0]), ends[3]
+    for _ in range(steps):
+        seen = observation[state]
+        rate, power, epsilon = rates_at(rates, sample, episodes)
+        explore, pick = agent.random(), agent.random()
+        action = choose(q, seen, x, epsilon, explore, pick)
+        pair = state * actions + action
+        k = draw(cumulative, long(first[pair]), long(first[pair + 1]), nature)
+        row, after = rows[k], observation[next_state[k]]
+        then = next_configuration[row, x]
+        if then < 0:
+            status = REFUSED
+            break
+        ahead = 0.0 if terminated[k] else discount
+        learn(*arrays, extra, count, seen, action, after, row, k, ahead, rate, power)
+        if not np.isfinite(q[seen, x, action]):
+            status = NOT_FINITE
+            break
+        age += 1
+        sample += 1
+        pay = reward[row, x] + extra[k, 0]
+        if function[row, x] >= 0:
+            pay += extra[k, 1 + function[row, x]]
+        earned += pay
+        if terminated[k] or ending[then] != GOES_ON or age == horizon:
+            enter(log, episodes, sample, earned, ending[then] == ACCEPTED)
+            episodes, earned = episodes + 1, 0.0
+            ends[1] += ending[then] == ACCEPTED
+            ends[2] += ending[then] == OVERFLOWED
+            index = draw(start_cumulative, long(0), starts.shape[0], nature)
+            state, x, age = np.int64(starts[index]), start, 0
+        else:
+            state, x = np.int64(next_state[k]), np.int64(then)
+        if kind == CURRENT:
+            members[0], count = x, 1
+        elif kind == SEEN and not known[counters[x]]:
+            count = _admit(x, counters, known, ending, members, count)
+    position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
+    position[SAMPLES], position[MEMBERS] = sample, count
+    ends[0], ends[3] = episodes, earned
+    return status

@@ -1,0 +1,234 @@
+"""Training in any Gymnasium environment: it steps in Python, with one compiled call for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium.aamdp.encoding import DictEncoding
+from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.errors import WorldError, shorten
+from cranium.learners.episode_log import EpisodeLog, Floats
+from cranium.learners.evaluation import Evaluation, LiveExaminer
+from cranium.learners.policy import Policy
+from cranium.learners.tabular import kernels, live_kernels
+from cranium.learners.tabular.agent import Brain
+from cranium.learners.tabular.arrays import CHUNK
+from cranium.learners.wrappers import Guard, check_reward, check_told
+from cranium.worlds.enumeration import check_finite
+from cranium.worlds.observations import hashable, kept
+from cranium.worlds.tabular import paid_for
+
+__all__ = ["Discretise", "LiveRun"]
+
+Discretise = Callable[[Any], Any]
+PAID = kernels.in_python(kernels.paid)
+
+
+class LiveRun:
+    """One run in a live environment."""
+
+    path = "python"
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        product: AutomatonAugmentedMDP,
+        brain: Brain,
+        examiner: LiveExaminer,
+        seed: int,
+        discretise: Discretise | None,
+        log: bool = False,
+    ) -> None:
+        actions = env.action_space
+        if not isinstance(actions, gym.spaces.Discrete):
+            raise WorldError(
+                f"a table needs discrete actions, not {actions}",
+                fix="use td3 or ctd3, or put gymnasium.wrappers.DiscretizeAction around it",
+            )
+        if env.observation_space != product.observation_space:
+            raise WorldError(
+                "a wrapper around the product changes its observations",
+                fix="put it around the environment, inside the product",
+            )
+        self.guard = Guard(env, product)
+        if discretise is None:
+            check_finite(product.env.observation_space, "discretise=lambda observation: …")
+        self.env = env
+        self.product = product
+        self.brain = brain
+        self.examiner = examiner
+        self.seed: int | None = seed
+        self.discretise = discretise
+        self.first_action = int(actions.start)
+        # The ground part of the usual observation is read directly, of others by decoding.
+        self.plain = type(product.encoding) is DictEncoding
+        self.numbers: dict[Hashable, int] = {}
+        self.observations: list[Any] = []
+        self.rows: dict[frozenset[str], int] = {}  # as an experience that goes on
+        self.ends = [0.0] * 4  # as in kernels.go_on
+        self.log = EpisodeLog(wanted=log)
+        self.ground: Any = None
+        self.action = -1
+        self.pays = product.add_ground_reward or not product.automaton.is_constant
+
+    def learn(self, steps: int) -> int:  # noqa: C901 - in one piece, because calls cost
+        """Take up to so many samples; a status."""
+        # Everything that is used in each step is a local name: that is half of what a step costs.
+        self.brain.prepare()
+        step, experience, numbers, rows = (
+            self.env.step,
+            self.brain.experience,
+            self.numbers,
+            self.rows,
+        )
+        plain, pays = self.plain and self.discretise is None, self.pays
+        if self.discretise is not None:
+            numbers = {}  # an observation may look like a cell, and is in another one
+        action, first = self.action, self.first_action
+        product, guard, left = self.product, self.guard, self.guard.left
+        for _ in range(min(steps, CHUNK)):
+            if action < 0:
+                action = self._reset()
+                left = guard.left
+            called = action + first
+            observation, reward, terminated, truncated, info = step(called)
+            over, left = terminated or truncated, left - 1
+            # Nearly always nothing has to be asked to see that the product did just this.
+            if over or not left or product.steps_left != left or reward is not product.last_reward:
+                guard.left = left
+                guard.check(reward, terminated, truncated)
+            ground = observation["ground"] if plain else self._ground(observation)
+            try:  # nearly always an array and a label that were met before
+                after, what = numbers[ground.tobytes()], rows[info["label"]]
+            except (AttributeError, KeyError):
+                after, what = self._number(ground), self._row(info)
+            if pays:
+                x = int(self.brain.memory.position[kernels.CONFIGURATION])
+                self._pay(called, ground, info)
+            if over:
+                ended = terminated and info["ground_terminated"]
+                what += live_kernels.ENDED if ended else live_kernels.OVER
+            action = experience(after, what)
+            if action < 0:
+                action = self._go_on(action, (after, what), called, ground, info)
+                if action < 0:
+                    return action
+            if pays:
+                self.ground = ground
+                mind = self.brain.memory.mind
+                check_reward(float(reward), PAID(mind, what // live_kernels.ROW, x, mind.extra))
+            if reward:
+                self.ends[3] += float(reward)
+            if over:
+                self._end(info)
+                action = -1
+        self.action, guard.left = action, left
+        self._check_configuration()
+        return kernels.RUNNING
+
+    def _check_configuration(self) -> None:
+        memory = self.brain.memory
+        x = int(memory.position[kernels.CONFIGURATION])
+        self.guard.check_configuration(memory.space.configurations[x])
+
+    def _end(self, info: dict[str, Any]) -> None:
+        """Account for an episode."""
+        episodes, successes, overflows, earned = self.ends
+        self._check_configuration()
+        success = self.guard.success
+        self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
+        self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
+
+    def logged(self, first: int = 0) -> Floats:
+        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        return self.log.rows(first)
+
+    def _reset(self) -> int:
+        observation, _ = self.env.reset(seed=self.seed)
+        self.guard.begin()
+        self.seed = None
+        self.ground = self._ground(observation)
+        return self.brain.start(self._number(self.ground))
+
+    def _go_on(self, status: int, what: Any, called: int, ground: Any, info: Any) -> int:
+        """Where a configuration was never met, add it; the next action, or a status."""
+        memory = self.brain.memory
+        while status == kernels.UNKNOWN:
+            row = live_kernels.read(what[1])[0]
+            memory.space.step(row, int(memory.position[kernels.CONFIGURATION]))
+            self.brain.grow()
+            if self.pays:
+                self._pay(called, ground, info)
+            status = self.brain.experience(*what)
+        return status
+
+    def _ground(self, observation: Any) -> Any:
+        if self.plain:
+            return observation["ground"]
+        return self.product.encoding.decode(observation)[0]
+
+    def _number(self, ground: Any) -> int:
+        seen = ground if self.discretise is None else self.discretise(ground)
+        try:
+            key = hashable(seen)
+            number = self.numbers.get(key)
+        except TypeError:
+            raise WorldError(
+                f"discretise returns numbers, names, tuples or arrays, not {shorten(seen)}",
+                fix="return something that can be a key of a dictionary",
+            ) from None
+        if number is None:
+            number = len(self.observations)
+            if number == self.brain.memory.room:
+                self.brain.grow(2 * number)
+            self.numbers[key] = number
+            self.observations.append(kept(seen))
+            self.brain.met(number, seen)
+        if self.discretise is None and type(seen) is np.ndarray:
+            self.numbers[seen.tobytes()] = number  # is found more quickly the next time
+        return number
+
+    def _row(self, info: dict[str, Any]) -> int:
+        """The row of a label, for an experience; one that was never met gets one."""
+        check_told(info)
+        label = info["label"]
+        if label not in self.rows:
+            self.rows[label] = live_kernels.ROW * self.brain.memory.space.add_label(label)
+            self.brain.grow()
+        return self.rows[label]
+
+    def _pay(self, action: int, ground: Any, info: dict[str, Any]) -> None:
+        extra = self.brain.memory.mind.extra
+        extra[0] = info.get("ground_reward", 0.0)
+        for number, function in enumerate(self.brain.memory.space.reward_functions):
+            extra[1 + number] = paid_for(function, self.ground, action, ground)
+
+    def problem(self, status: int) -> Exception | None:  # noqa: ARG002
+        """The product raises the machine's errors itself."""
+        return None
+
+    def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
+        """Run some episodes with the greedy policy."""
+        policy = self._policy(self.brain.values()).with_unknown("random")
+        return self.examiner.examine(policy, optimum=optimum, confirm=confirm)
+
+    def policy(self) -> Policy:
+        """What was learned."""
+        return self._policy(self.brain.values(everything=True))
+
+    def _policy(self, values: NDArray[np.float64]) -> Policy:
+        space = self.brain.memory.space
+        return Policy(
+            values[: len(self.observations), : len(space)].copy(),
+            tuple(self.observations),
+            tuple(space.configurations),
+            self.product.automaton,
+            self.first_action,
+            discretise=self.discretise,
+            observation_space=self.product.env.observation_space,
+        )

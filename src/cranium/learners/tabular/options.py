@@ -1,0 +1,174 @@
+"""Hierarchical options on a reward machine (HRM): a policy over options, and one for each option.
+
+An option leads from one machine state to another, as in the reward-machine literature (Toro Icarte
+et al., 2022). Its way is learned from every experience; what it is worth, when it ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cranium._runtime.interrupt import held
+from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.outcomes import Outcomes
+from cranium.automata.transition import Configuration
+from cranium.learners.config import OptionsConfig
+from cranium.learners.tabular import kernels, live_kernels, options_kernels
+from cranium.learners.tabular.arrays import Memory
+from cranium.tables.space import copy_into, reachable
+
+__all__ = ["OptionsBrain", "targets"]
+
+
+def targets(automaton: CountingRewardAutomaton) -> dict[Configuration, list[Configuration]]:
+    """Where each configuration can lead in one step, other than to itself, whatever the labels.
+
+    Example:
+        >>> import cranium
+        >>> for source, found in targets(cranium.library.load("toro-coffee")).items():
+        ...     print(source.state, "→", *(target.state for target in found))
+        fetch coffee → deliver failed
+        deliver → done failed
+        failed →
+        done →
+    """
+    outcomes, found = Outcomes(automaton), {}
+    for source in reachable(automaton, 0):
+        steps = [outcome.step for outcome in outcomes.of(source) if outcome.step is not None]
+        ends = dict.fromkeys(step.configuration for step in steps)
+        found[source] = [target for target in ends if target != source]
+    return found
+
+
+class OptionsBrain:
+    """Options of a machine without counters, so that a configuration is a machine state.
+
+    All options are known from the start, because the machine is: labels need not be met for that.
+    """
+
+    def __init__(self, memory: Memory, config: OptionsConfig, agent: np.random.Generator) -> None:
+        self.memory = memory
+        self.config = config
+        self.agent = agent
+        self.first = int(memory.space.start)
+        self.action = 0
+        found = targets(memory.space.automaton)
+        pairs = [
+            (memory.space.encode(x), [memory.space.encode(y) for y in found[x]]) for x in found
+        ]
+        self.pairs = [(x, y) for x, ends in sorted(pairs) for y in ends]
+        if len(memory.space) > memory.mind.q.shape[1]:
+            memory.grow()
+        self.options = self._allocate()
+
+    def _allocate(self) -> options_kernels.Options:
+        config, mind = self.config, self.memory.mind
+        room, width, actions = mind.q.shape
+        count = len(self.pairs)
+        source, target = np.array(self.pairs, np.int32).reshape(-1, 2).T.copy()
+        rewards = (config.success_reward, config.failure_reward)
+        return options_kernels.Options(
+            np.full((room, count, actions), config.initial_value, np.float64),
+            np.full((room, count), config.initial_value, np.float64),
+            np.zeros((room, count), np.bool_),
+            np.searchsorted(source, np.arange(width + 1)).astype(np.int32),
+            source,
+            target,
+            np.zeros(count),
+            np.array([config.learning_rate, config.exploration, *rewards], np.float64),
+            np.array([-1, 0]),
+            np.zeros(2),
+        )
+
+    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+        """Take so many samples in a finite world."""
+        more = (steps, self.first, self.agent, nature, ends, log)
+        with held():
+            return int(options_kernels.run(world, self.memory.tables, self.options, *more))
+
+    def start(self, observation: int) -> int:
+        """Begin an episode; the first action."""
+        position = self.memory.position
+        position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
+        return self._next_action()
+
+    def prepare(self) -> None:
+        """Nothing has to be ready."""
+
+    def experience(self, after: int, what: int) -> int:
+        """Learn from what the action led to; the next action, or a status."""
+        row, terminated, over = live_kernels.read(what)
+        mind, position = self.memory.mind, self.memory.position
+        seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
+        status: int = options_kernels.experience(
+            self.options,
+            self.memory.tables,
+            seen,
+            self.action,
+            after,
+            row,
+            terminated,
+            over,
+            mind.extra,
+        )
+        if status < 0:
+            return status
+        position[kernels.SAMPLES] += 1
+        position[kernels.STATE] = after
+        position[kernels.CONFIGURATION] = mind.next_configuration[row, x]
+        return 0 if over else self._next_action()
+
+    def _next_action(self) -> int:
+        position = self.memory.position
+        seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
+        self.action = int(options_kernels.act(self.options, seen, x, *self.agent.random(4)))
+        return self.action
+
+    def grow(self, observations: int | None = None) -> None:
+        """Make room."""
+        self.memory.grow(observations)
+        room, width, _ = self.memory.mind.q.shape
+        if (len(self.options.low), len(self.options.first)) == (room, width + 1):
+            return
+        old, self.options = self.options, self._allocate()
+        for name in ("low", "high", "tried", "progress", "sums"):
+            copy_into(getattr(old, name), getattr(self.options, name))
+
+    def met(self, number: int, observation: Any) -> None:
+        """Numbers are all it needs."""
+
+    def known(self) -> None:
+        """What was never met has its first value."""
+
+    def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
+        """1 for the best action on the way of the best option, 0 elsewhere: [O, X, A].
+
+        The best option is asked for anew at every step. Options that were never tried with an
+        observation do not count; where none was, as on the way of another option, the best is
+        the one that was worth most on average. Without options it is the first action.
+        """
+        options = self.options
+        room, width, actions = self.memory.mind.q.shape
+        best = np.zeros((room, width), np.int64)
+        for x in range(width):
+            own = slice(options.first[x], options.first[x + 1])
+            if own.start < own.stop:
+                worth = _worth(options.high[:, own], options.tried[:, own])
+                option = own.start + np.argmax(worth, axis=1)
+                best[:, x] = np.argmax(options.low[np.arange(room), option], axis=1)
+        return np.eye(actions)[best]
+
+
+def _worth(
+    high: NDArray[np.float64],  # [O, M]; of the M options of one configuration
+    tried: NDArray[np.bool_],  # [O, M]
+) -> NDArray[np.float64]:
+    """What the options are worth where they were tried, or on average where none was."""
+    times = tried.sum(axis=0)
+    mean = np.where(tried, high, 0.0).sum(axis=0) / np.maximum(times, 1)
+    mean[times == 0] = -np.inf
+    somewhere = tried.any(axis=1, keepdims=True)
+    return np.where(somewhere, np.where(tried, high, -np.inf), mean)
