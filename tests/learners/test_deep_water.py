@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import cranium
-from cranium.learners.config import LearnerConfig, Schedule
+from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.continuous_worlds import continuous_world
+from cranium.learners.schedules import Schedule
 from cranium.learners.tabular.arrays import Memory, open_space
 from cranium.worlds import Ball, WaterWorld
 

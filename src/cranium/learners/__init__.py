@@ -1,27 +1,26 @@
 """Learners: agents that can see inside the reward."""
 
-from cranium.learners.config import (
-    LearnerConfig,
-    OptionsConfig,
-    PlannerConfig,
-    Schedule,
-    TabularConfig,
-    Visits,
-)
+from cranium.learners.config import LearnerConfig, OptionsConfig, PlannerConfig, TabularConfig
 from cranium.learners.deep.config import ActorConfig, DeepConfig
 from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import Evaluation, evaluate
+from cranium.learners.exploration import Boltzmann, EpsilonGreedy, Exploration, Optimism
 from cranium.learners.policy import Policy
 from cranium.learners.registry import LEARNERS
+from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
 from cranium.learners.training import TrainingResult, train, train_seeds
 
 __all__ = [
     "LEARNERS",
     "ActorConfig",
+    "Boltzmann",
     "DeepConfig",
+    "EpsilonGreedy",
     "Evaluation",
+    "Exploration",
     "LearnerConfig",
+    "Optimism",
     "OptionsConfig",
     "PlannerConfig",
     "Policy",

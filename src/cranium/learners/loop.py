@@ -18,16 +18,14 @@ from cranium.errors import (
     RewardError,
     RunError,
 )
-from cranium.learners.config import (
-    LearnerConfig,
-    rate_at,
-)
+from cranium.learners.config import LearnerConfig
 from cranium.learners.episode_log import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
 )
 from cranium.learners.policy import Policy
 from cranium.learners.progress import Watch
+from cranium.learners.schedules import rate_at
 
 __all__ = ["About", "Loop", "TrainingResult", "Until", "go_together"]
 

@@ -19,11 +19,7 @@ from cranium.errors import (
     shorten,
 )
 from cranium.learners.builder import Making
-from cranium.learners.config import (
-    LearnerConfig,
-    TabularConfig,
-    check_number,
-)
+from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.deep import require_jax
 from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.episode_log import Streak
@@ -40,6 +36,7 @@ from cranium.learners.live_evaluation import named_seeds
 from cranium.learners.loop import About, Loop, TrainingResult, Until, go_together
 from cranium.learners.progress import Watch
 from cranium.learners.registry import choose_config
+from cranium.learners.schedules import check_number
 from cranium.tables.space import OVERFLOW
 
 __all__ = ["TrainingResult", "train", "train_seeds"]

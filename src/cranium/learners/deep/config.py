@@ -7,13 +7,8 @@ from typing import ClassVar, Literal
 
 from cranium.aamdp.features import CELLS, Cells
 from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.learners.config import (
-    Configurations,
-    LearnerConfig,
-    Schedule,
-    check_number,
-    check_rate,
-)
+from cranium.learners.config import Configurations, LearnerConfig
+from cranium.learners.schedules import Schedule, check_number, check_rate
 from cranium.worlds.arguments import check_choice
 
 __all__ = ["ActorConfig", "DeepConfig", "NetworkConfig"]

@@ -18,7 +18,6 @@ from cranium._runtime.interrupt import held
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
-from cranium.learners.config import rate_at
 from cranium.learners.deep.agent import DeepBrain
 from cranium.learners.deep.arrays import put
 from cranium.learners.deep.config import ActorConfig, DeepConfig
@@ -27,6 +26,7 @@ from cranium.learners.deep.policy import scaled
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveExaminer
 from cranium.learners.memory_limit import check_memory
+from cranium.learners.schedules import rate_at
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.arrays import CHUNK
 from cranium.learners.wrappers import Guard, check_reward, check_told

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import SpaceError
-from cranium.learners.config import LearnerConfig, Schedule, TabularConfig, Visits
+from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.memory_limit import check_memory
+from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
 from cranium.learners.tabular import kernels
 from cranium.tables.space import OVERFLOW, GrowingSpace, copy_into, reachable
