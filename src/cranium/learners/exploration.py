@@ -24,7 +24,12 @@ Floats = NDArray[np.floating[Any]]
 
 @runtime_checkable
 class Exploration(Protocol):
-    """The interface of an exploration rule. Any object with these attributes will do."""
+    """The interface of an exploration rule. Any object with these attributes will do.
+
+    Example:
+        >>> isinstance(EpsilonGreedy(0.1), Exploration)
+        True
+    """
 
     @property
     def rate(self) -> float | Schedule:
@@ -126,9 +131,9 @@ def exploration_rule(exploration: float | Schedule | Exploration) -> Exploration
     Example:
         >>> exploration_rule(0.1)
         EpsilonGreedy(rate=0.1)
-        >>> exploration_rule("greedy")
+        >>> exploration_rule("ε")
         Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: exploration is a number, a schedule or a rule, not 'greedy'
+        cranium.errors.InvalidArgumentError: exploration is a number, a schedule or a rule, not 'ε'
           fix: a rule is an object with `rate` and `probabilities(values, rate)`
     """
     if isinstance(exploration, int | float | Schedule | Visits) and not isinstance(
