@@ -2,9 +2,9 @@
 
 Real inputs of every reader are changed at random, and read in worker processes with limits of CPU
 time and memory for each input. Counted are errors that are not of :mod:`cranium.errors`, inputs
-that take more than 10 s, and inputs that take more than 2 GB; each is kept in ``out/fuzz``. The
-same seed makes the same inputs. Ctrl-C ends it and shows what was found so far. ``make fuzz`` runs
-this.
+that take more than 10 s, inputs that take more than 2 GB, and inputs that only wait; each is kept
+in ``out/fuzz``. The same seed makes the same inputs. Ctrl-C ends it and shows what was found so
+far. ``make fuzz`` runs this.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ SECONDS = 10
 GIGABYTES = 2
 MERCY = 5
 """After so many more seconds of CPU time an input that does not even notice is killed."""
+PATIENCE = 120
+"""An input that is not read after so many seconds by the clock waits for something that never
+comes: a busy machine is slow, but CPU time alone would let such an input hang us for good."""
 BATCH = 50
 KEPT = 20
 """How many inputs of each kind of failure are kept."""
-UNTYPED, SLOW, LARGE, CRASH = "untyped", "over 10 s", "over 2 GB", "crash"
+UNTYPED, SLOW, LARGE, WAITS, CRASH = "untyped", "over 10 s", "over 2 GB", "waits", "crash"
+KINDS = (UNTYPED, SLOW, LARGE, WAITS, CRASH)
 
 
 class OverTime(BaseException):
@@ -183,9 +187,19 @@ class Worker:
 
     def give(self, batch: Any) -> None:
         """Give it something to do; None ends it."""
-        self.batch = batch
+        self.batch, self.seen = batch, (-1, 0.0)
+        self.waits = False
         self.noted[:8] = (batch[1] if batch else 0).to_bytes(8, "little")
         self.pipe.send(batch)
+
+    def watch(self) -> None:
+        """Kill the process if it is still at the same input after all our patience."""
+        number, now = int.from_bytes(self.noted[:8], "little"), time.monotonic()
+        if number != self.seen[0]:
+            self.seen = (number, now)
+        elif now - self.seen[1] > PATIENCE:
+            self.waits = True
+            self.process.kill()
 
     def take(self) -> tuple[Result, Any]:
         """What it has done, and what is left of the batch if it died."""
@@ -200,6 +214,7 @@ class Worker:
         number = int.from_bytes(self.noted[:8], "little")
         code = self.process.exitcode or 0
         kind = SLOW if code in (-signal.SIGXCPU, -signal.SIGKILL) else CRASH
+        kind = WAITS if self.waits else kind
         failure = Failure(kind, name, number, f"the process ended with {code}")
         self.start()
         # What came before it in the batch is read again: it takes less time than to keep count.
@@ -249,12 +264,11 @@ class Tally:
     @property
     def failed(self) -> int:
         """How many inputs failed."""
-        kinds = (UNTYPED, SLOW, LARGE, CRASH)
-        return sum(counts[kind] for counts in self.counts.values() for kind in kinds)
+        return sum(counts[kind] for counts in self.counts.values() for kind in KINDS)
 
     def show(self) -> None:
         """Print the table."""
-        columns = ("accepted", "refused", UNTYPED, SLOW, LARGE, CRASH)
+        columns = ("accepted", "refused", *KINDS)
         print(f"{'reader':24}" + "".join(f"{name:>11}" for name in ("inputs", *columns, "slowest")))
         total: Counter[str] = Counter()
         for name, counts in self.counts.items():
@@ -312,6 +326,9 @@ def fuzz(tally: Tally, waiting: list[tuple[str, int, int]], jobs: int, seed: int
                 worker.batch = None
                 if waiting:
                     worker.give(waiting.pop())
+            for worker in workers:
+                if worker.batch is not None:
+                    worker.watch()
             if time.monotonic() - told > 10:
                 told = time.monotonic()
                 speed = tally.done / (told - begun)
