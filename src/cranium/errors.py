@@ -105,6 +105,10 @@ __all__ = [
 ]
 
 
+Path = tuple[str | int, ...]
+"""A part of a machine, by the keys of the file format: ``("transitions", 0, "when")``."""
+
+
 class Place(NamedTuple):
     """Where something stands in a text: line and column count from one.
 
@@ -149,7 +153,7 @@ class CraniumError(Exception):
         place: Place | None = None,
         excerpt: str | None = None,
         fix: str | None = None,
-        path: tuple[str | int, ...] = (),
+        path: Path = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -164,7 +168,7 @@ class CraniumError(Exception):
         fix = [f"  fix: {self.fix}"] if self.fix else []
         return "\n".join([head, *excerpt, *fix])
 
-    def at(self, place: Place | None = None, path: tuple[str | int, ...] = ()) -> Self:
+    def at(self, place: Place | None = None, path: Path = ()) -> Self:
         """Say where it happened, unless a closer place is already known."""
         self.place = self.place or place
         self.path = self.path or path

@@ -307,6 +307,37 @@ def test_a_machine_is_immutable_hashable_and_can_be_pickled():
     assert isinstance(pickle.loads(pickle.dumps(rm)), RewardMachine)
 
 
+def test_replace_makes_a_checked_copy_and_leaves_the_machine_alone():
+    machine = cranium.library.load("anbcn")
+    other = machine.replace(otherwise="failed", transitions=machine.transitions[:2])
+    assert (machine.otherwise, len(machine.transitions)) == ("stay", 7)
+    assert (other.otherwise, other.transitions) == ("failed", machine.transitions[:2])
+    assert machine.replace() == machine
+    assert machine.replace(name="other") != machine
+    with pytest.raises(UnknownNameError, match="no such state for 'initial': 'macthing'"):
+        machine.replace(initial="macthing")
+    with pytest.raises(TypeError, match="stats"):
+        machine.replace(stats=["u"])
+
+
+def test_replace_keeps_the_places_of_what_does_not_change():
+    machine = cranium.library.load("anbcn")
+    assert str(machine.place_of("counters", 0)) == "library:anbcn:14:12"
+    other = machine.replace(name="other", accepting=["failed"])
+    assert other.place_of("counters", 0) == machine.place_of("counters", 0)
+    assert other.place_of("name") is None
+    assert other.place_of("accepting") is None is not machine.place_of("accepting")
+    assert pickle.loads(pickle.dumps(machine)).place_of("name") == machine.place_of("name")
+
+
+def test_a_reward_machine_stays_one_when_it_is_replaced_and_converts_to_take_counters():
+    rm = cranium.library.load("mail-delivery")
+    assert type(rm.replace(name="other")) is RewardMachine
+    with pytest.raises(TypeError, match="counters"):
+        rm.replace(counters=["n"])
+    assert rm.as_cra().replace(counters=["n"], transitions=[]).counters == ("n",)
+
+
 # How it runs
 
 

@@ -732,7 +732,7 @@ def test_a_silent_run_of_a_thousand_million_steps_ends_at_its_limit():
             cranium.loads(RUNS.format(limit=limit))
     machine = cranium.loads(RUNS.format(limit=10**6))
     with pytest.raises(InvalidArgumentError, match="silent_limit is at most 1,000,000"):
-        cranium.CountingRewardAutomaton(**{**machine._definition(), "silent_limit": 10**9})
+        machine.replace(silent_limit=10**9)
 
 
 def test_a_machine_has_no_more_counters_or_transitions_than_can_be_compared():

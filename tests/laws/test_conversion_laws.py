@@ -19,6 +19,20 @@ from cranium.errors import ConversionError, RunError
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
+def reward_machine_of(spec):
+    """The reward machine of a spec without counters and silent transitions."""
+    machine = machine_of(spec)
+    return cranium.RewardMachine(
+        propositions=machine.propositions,
+        initial=machine.initial,
+        states=machine.states,
+        terminal=machine.terminal,
+        accepting=machine.accepting,
+        otherwise=machine.otherwise,
+        transitions=machine.transitions,
+    )
+
+
 def behaviour(machine, word, experiences=None):
     """What an agent can see of a run: rewards, the end, success; or that it stops with an error."""
     try:
@@ -45,13 +59,7 @@ def test_theorem_1_1_a_constant_automaton_as_one_with_reward_functions(data):
 @given(st.data())
 def test_theorem_1_2_a_reward_machine_as_a_counting_reward_automaton(data):
     spec = data.draw(specs(max_counters=0, silent=False))
-    rm = cranium.RewardMachine(
-        **{
-            key: value
-            for key, value in machine_of(spec)._definition().items()
-            if key not in ("counters", "silent_limit")
-        }
-    )
+    rm = reward_machine_of(spec)
     counters = data.draw(st.sampled_from([[], ["n"], ["n", "m"]]))
     cra = rm.as_cra(counters=counters)
     word = data.draw(words(spec.propositions))
@@ -69,11 +77,7 @@ def test_rewards_on_states_are_paid_on_every_step_out_of_them(data):
     spec = data.draw(specs(max_counters=0, silent=False, rewards=(0.0,)))
     pays = {state: data.draw(st.sampled_from([0.0, 1.0, -2.0])) for state in spec.states}
     free = machine_of(spec)
-    definition = free._definition()
-    rm = cranium.RewardMachine(
-        **{k: v for k, v in definition.items() if k not in ("counters", "silent_limit")},
-        state_rewards=pays,
-    )
+    rm = reward_machine_of(spec).replace(state_rewards=pays)
     word = data.draw(words(spec.propositions))
     try:
         trace = free.run(word)
@@ -255,7 +259,7 @@ def test_minimise_keeps_the_behaviour_and_leaves_no_two_equal_states(data):
 
 
 def started(machine, state):
-    return cranium.CountingRewardAutomaton(**{**machine._definition(), "initial": state})
+    return machine.replace(initial=state)
 
 
 @SLOW

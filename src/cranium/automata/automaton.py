@@ -25,6 +25,7 @@ from cranium.errors import (
     InvalidNameError,
     LabelError,
     NoTransitionError,
+    Path,
     Place,
     RewardError,
     RunError,
@@ -69,6 +70,8 @@ class CountingRewardAutomaton(CounterProgram):
             ``"error"``, or the name of a terminal state.
         name: What the machine is called in pictures and files.
         silent_limit: How many silent transitions may follow each other.
+        places: The positions of the machine's parts in the text it was read from, for messages:
+            see :meth:`place_of`.
 
     Example:
         The running example of the paper, A^N B C^N:
@@ -128,6 +131,7 @@ class CountingRewardAutomaton(CounterProgram):
         otherwise: str = "stay",
         name: str = "",
         silent_limit: int = SILENT_LIMIT,
+        places: Mapping[Path, Place] | None = None,
     ) -> None:
         self.alphabet = Alphabet(in_order(propositions))
         self.terminal = in_order(terminal)
@@ -146,7 +150,7 @@ class CountingRewardAutomaton(CounterProgram):
         self.accepting = in_order(accepting)
         self.otherwise = otherwise
         self._ends, self._successes = frozenset(self.terminal), frozenset(self.accepting)
-        self._places: Mapping[tuple[str | int, ...], Place] = {}
+        self._places: dict[Path, Place] = dict(places or {})
         self._steps: dict[Configuration, dict[Any, Step]] = {}
         self._known_steps = [0]  # how many there are in all
         self._readings: dict[tuple[str, str, int], Transition | None] = {}
@@ -370,7 +374,13 @@ class CountingRewardAutomaton(CounterProgram):
         return Step(after, reward, tuple(fired))
 
     def place_of(self, *path: str | int) -> Place | None:
-        """Where a part of the machine stands in the file that it came from, if it came from one.
+        """Return the position of a part of the machine in the text that it was read from.
+
+        Args:
+            path: The part, as keys and indices of the file format, such as ``("counters", 0)``.
+
+        Returns:
+            The position, or None if the machine was not read from a text.
 
         Example:
             >>> import cranium
@@ -378,17 +388,6 @@ class CountingRewardAutomaton(CounterProgram):
             'library:anbcn:14:12'
         """
         return self._places.get(path)
-
-    def remember_places(self, places: Mapping[tuple[str | int, ...], Place]) -> Self:
-        """Where the parts of the machine stand in its file, for messages.
-
-        Example:
-            >>> import cranium
-            >>> cranium.library.load("anbcn").remember_places({}).name
-            'A^N B C^N'
-        """
-        object.__setattr__(self, "_places", dict(places))
-        return self
 
     # How it works
 
@@ -518,6 +517,29 @@ class CountingRewardAutomaton(CounterProgram):
             None if names is None else f"label {self.alphabet.format(self.alphabet.label(names))}"
         )
 
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy of this machine with some arguments of its constructor changed.
+
+        The copy is checked like any new machine. A reward machine stays one, so it takes neither
+        counters nor a silent limit; :meth:`~cranium.RewardMachine.as_cra` converts it first.
+        Positions in the original file (:meth:`place_of`) are kept for what does not change.
+
+        Args:
+            changes: Arguments of the constructor by name, such as ``initial="u1"``.
+
+        Example:
+            >>> import cranium
+            >>> machine = cranium.library.load("anbcn")
+            >>> strict = machine.replace(name="strict", otherwise="failed")
+            >>> strict.run([()]).configurations[-1].state, machine.otherwise
+            ('failed', 'stay')
+        """
+        kept = {p: at for p, at in self._places.items() if not p or p[0] not in changes}
+        return super().replace(**{"places": kept, **changes})
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**self._definition(), "places": self._places}
+
     def _definition(self) -> dict[str, Any]:
         return {
             "name": self.name,
@@ -533,7 +555,7 @@ class CountingRewardAutomaton(CounterProgram):
         }
 
     def __eq__(self, other: object) -> bool:
-        # A reward machine equals the automaton that it is: only what is defined counts.
+        # A reward machine equals the counting reward automaton with the same definition.
         if not isinstance(other, CountingRewardAutomaton):
             return NotImplemented
         return self is other or self._definition() == other._definition()

@@ -33,7 +33,8 @@ def as_cra(ccra: CountingRewardAutomaton) -> CountingRewardAutomaton:
         (False, 1.0)
     """
     transitions = [replace(t, reward=as_reward_function(t.reward)) for t in ccra.transitions]
-    return CountingRewardAutomaton(**{**ccra._definition(), "transitions": transitions})
+    cra = ccra.as_cra() if isinstance(ccra, RewardMachine) else ccra
+    return cra.replace(transitions=transitions)
 
 
 def unroll(

@@ -99,17 +99,14 @@ def without_counters(
     if not gone:
         return machine
     kept = [i for i, counter in enumerate(machine.counters) if counter not in gone]
-    return CountingRewardAutomaton(
-        **{
-            **machine._definition(),
-            "counters": [machine.counters[i] for i in kept],
-            "transitions": [
-                replace(
-                    t,
-                    zero_pattern="".join(t.zero_pattern[i] for i in kept),
-                    change=tuple(t.change[i] for i in kept),
-                )
-                for t in machine.transitions
-            ],
-        }
+    return machine.replace(
+        counters=[machine.counters[i] for i in kept],
+        transitions=[
+            replace(
+                t,
+                zero_pattern="".join(t.zero_pattern[i] for i in kept),
+                change=tuple(t.change[i] for i in kept),
+            )
+            for t in machine.transitions
+        ],
     )

@@ -276,8 +276,26 @@ class CounterProgram:
     def __delattr__(self, attribute: str) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is immutable: cannot delete {attribute!r}")
 
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy of this machine with some arguments of its constructor changed.
+
+        Example:
+            >>> from cranium import CounterMachine, Transition
+            >>> loop = [Transition(source="u", guard="A", target="v")]
+            >>> machine = CounterMachine(
+            ...     symbols=["A"], initial="u", accepting=["v"], transitions=loop
+            ... )
+            >>> machine.accepts("A"), machine.replace(accepting=["u"]).accepts("A")
+            (True, False)
+        """
+        return type(self)(**{**self._arguments(), **changes})
+
+    def _arguments(self) -> dict[str, Any]:
+        """The keyword arguments of a constructor call that builds this machine again."""
+        return self._definition()
+
     def _definition(self) -> dict[str, Any]:
-        """The keyword arguments that make this machine again."""
+        """The parts that two equal machines have in common, by the constructor's names."""
         raise NotImplementedError
 
     def __eq__(self, other: object) -> bool:
@@ -293,11 +311,11 @@ class CounterProgram:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _build, (type(self), self._definition())
+        return _build, (type(self), self._arguments())
 
 
-def _build(cls: type[CounterProgram], definition: dict[str, Any]) -> CounterProgram:
-    return cls(**definition)
+def _build(cls: type[CounterProgram], arguments: dict[str, Any]) -> CounterProgram:
+    return cls(**arguments)
 
 
 def _whole_numbers(values: Iterable[Any]) -> tuple[int, ...]:

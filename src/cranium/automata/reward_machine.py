@@ -11,7 +11,7 @@ from cranium.automata.formula import TRUE, Formula, Not, Or
 from cranium.automata.reward import Reward, as_reward
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
-from cranium.errors import CounterRuleError, RewardError, UnknownNameError
+from cranium.errors import CounterRuleError, Path, Place, RewardError, UnknownNameError
 
 __all__ = ["RewardMachine", "remaining"]
 
@@ -33,6 +33,7 @@ class RewardMachine(CountingRewardAutomaton):
         state_rewards: δ_r on states; states left out pay 0.
         otherwise: ``"stay"``, ``"error"`` or a terminal state.
         name: What the machine is called.
+        places: The positions of the machine's parts in the text it was read from, for messages.
 
     Example:
         Mail, then the office, with the reward on the transition and on the state:
@@ -69,6 +70,7 @@ class RewardMachine(CountingRewardAutomaton):
         state_rewards: Mapping[str, Reward | Callable[[Any, Any, Any], float]] | None = None,
         otherwise: str = "stay",
         name: str = "",
+        places: Mapping[Path, Place] | None = None,
     ) -> None:
         transitions = list(transitions)
         for number, transition in enumerate(transitions, 1):
@@ -95,6 +97,7 @@ class RewardMachine(CountingRewardAutomaton):
             accepting=accepting,
             otherwise=otherwise,
             name=name,
+            places=places,
         )
 
     def as_cra(self, counters: Iterable[str] = ()) -> CountingRewardAutomaton:
@@ -117,13 +120,12 @@ class RewardMachine(CountingRewardAutomaton):
             for t in self.transitions
         ]
         return CountingRewardAutomaton(
-            **{**self._definition(), "counters": names, "transitions": transitions}
+            **{**super()._arguments(), "counters": names, "transitions": transitions}
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        build, (cls, definition) = super().__reduce__()
-        kept = {k: v for k, v in definition.items() if k not in ("counters", "silent_limit")}
-        return build, (cls, kept)
+    def _arguments(self) -> dict[str, Any]:
+        absent = ("counters", "silent_limit")
+        return {name: v for name, v in super()._arguments().items() if name not in absent}
 
 
 def remaining(transitions: Iterable[Transition]) -> Formula:

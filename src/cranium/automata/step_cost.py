@@ -51,7 +51,7 @@ def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRew
         t if t.silent else replace(t, reward=float(t.reward) - cost) for t in machine.transitions
     ]
     idle = [t for state in machine.states for t in _idle(machine, state, -float(cost))]
-    return CountingRewardAutomaton(**{**machine._definition(), "transitions": [*paying, *idle]})
+    return machine.replace(transitions=[*paying, *idle])
 
 
 def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterator[Transition]:

@@ -10,7 +10,14 @@ from typing import Any, NamedTuple
 from cranium.automata.formula import TRUE, Formula
 from cranium.automata.formula_parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward
-from cranium.errors import AutomatonError, CounterRuleError, InvalidNameError, Place, shorten
+from cranium.errors import (
+    AutomatonError,
+    CounterRuleError,
+    InvalidNameError,
+    Path,
+    Place,
+    shorten,
+)
 
 __all__ = ["Configuration", "Transition", "check_state_name", "matches", "zero_test"]
 
@@ -140,7 +147,7 @@ class Transition:
             return self
         return replace(self, number=number, zero_pattern=pattern, change=change)
 
-    def path(self, key: str) -> tuple[str | int, ...]:
+    def path(self, key: str) -> Path:
         """Where a part of this transition stands in its machine's definition.
 
         Example:

@@ -15,11 +15,9 @@ from typing import Any, NoReturn
 
 import yaml
 
-from cranium.errors import FileFormatError, Place, shorten
+from cranium.errors import FileFormatError, Path, Place, shorten
 
 __all__ = ["Document", "Lines", "Path", "read_json", "read_yaml"]
-
-Path = tuple[str | int, ...]
 
 MAX_DEPTH = 10
 MAX_DIGITS = 300

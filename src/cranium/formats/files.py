@@ -210,21 +210,19 @@ def _build(document: Document, entry: AutomatonFile, rewards: Rewards) -> Counti
         "accepting": entry.accepting,
         "otherwise": entry.otherwise,
         "transitions": transitions,
+        "places": {p: at for p, at in document.places.items() if p[:1] != ("transitions",)},
     }
     try:
         plain = entry.silent_limit == SILENT_LIMIT and not any(t.silent for t in transitions)
         if not counters and plain:
-            machine: CountingRewardAutomaton = RewardMachine(**definition)
-        else:
-            machine = CountingRewardAutomaton(
-                **definition, counters=counters, silent_limit=entry.silent_limit
-            )
+            return RewardMachine(**definition)
+        return CountingRewardAutomaton(
+            **definition, counters=counters, silent_limit=entry.silent_limit
+        )
     except CraniumError as problem:
         if problem.path or problem.place is None:
             problem.place = document.place(problem.path)
         raise
-    declared = {p: place for p, place in document.places.items() if p[:1] != ("transitions",)}
-    return machine.remember_places(declared)
 
 
 def _transition(
