@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,14 @@ import pytest
 import cranium
 from cranium._runtime.processes import is_running, start_time, this_machine
 from cranium.errors import CraniumError, FileAccessError, FileFormatError
-from cranium.io import ABANDONED, clear_drafts, read_bytes, read_text, write_bytes
+from cranium.io import (
+    ABANDONED,
+    clear_drafts,
+    read_bytes,
+    read_text,
+    write_bytes,
+    write_new,
+)
 
 MOST = 1000
 ZEROS = Path("/dev/zero")
@@ -246,3 +256,67 @@ def test_what_is_to_last_has_its_name_on_the_disk_before_we_go_on(tmp_path, monk
     monkeypatch.setattr(os, "fsync", note)
     write_bytes(tmp_path / "file", b"content", durable=True)
     assert kept == [(False, False), (True, True)]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_that_write_a_new_file_one_has_written_it(tmp_path, monkeypatch, links):
+    if not links:
+
+        def refuse(*_):
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+    barrier, first = threading.Barrier(6), list[tuple[int, int]]()
+
+    def write(which):
+        for number in range(50):
+            barrier.wait()
+            if write_new(tmp_path / str(number), bytes([which])):
+                first.append((number, which))
+
+    threads = [threading.Thread(target=write, args=(which,)) for which in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(number for number, _ in first) == list(range(50))
+    assert all((tmp_path / str(number)).read_bytes() == bytes([who]) for number, who in first)
+    assert len(list(tmp_path.iterdir())) == 50
+
+
+NEW = """
+import sys
+from pathlib import Path
+from cranium.io import write_new
+
+print("ready", flush=True)
+for number in range(10**9):
+    path = Path(sys.argv[1]) / str(number % 50)
+    path.unlink(missing_ok=True)
+    write_new(path, b"whole")
+"""
+
+
+def test_who_is_killed_while_writing_a_new_file_leaves_none_or_a_whole_one(tmp_path):
+    for number in range(10):
+        process = subprocess.Popen(
+            [sys.executable, "-c", NEW, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.01 * number)
+        process.kill()
+        process.communicate()
+        clear_drafts(tmp_path)
+        assert {path.read_bytes() for path in tmp_path.iterdir()} <= {b"whole"}
+
+
+def test_a_new_file_on_a_full_disk_is_not_there(tmp_path):
+    before, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2, hard))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            write_new(tmp_path / "file", b"whole")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
+    assert list(tmp_path.iterdir()) == []

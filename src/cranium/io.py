@@ -23,6 +23,7 @@ __all__ = [
     "read_text",
     "shown",
     "write_bytes",
+    "write_new",
     "write_text",
 ]
 
@@ -30,6 +31,7 @@ ABANDONED = 3600.0
 """After so many seconds nobody is writing a draft any more, wherever they were."""
 TRIED = bytes(1 << 16)
 """What is written to see whether there is room: an empty file can be made on a full disk."""
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EMLINK}
 _NAMED = 40  # characters of the file's name, so that that of the draft is not too long
 _DRAFT = re.compile(
     r"\.(?P<name>.+)\.(?P<machine>\w{12})-(?P<process>\d+)-\w{16}\.draft", re.DOTALL
@@ -200,6 +202,52 @@ def write_bytes(
         ) from None
     if follow_links:  # a folder of results, with thousands of files, is cleared once for each run
         clear_drafts(path.parent, path.name)
+
+
+def write_new(path: Path, content: bytes) -> bool:
+    """Write a small file that nobody has written yet, and have it there whole or not at all.
+
+    Of all processes that do this at the same time, one is told that it was the first, on a disk of
+    this machine and on one that is shared with others.
+
+    Returns:
+        Whether the file was not there.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "mine"
+        >>> write_new(path, b"one"), write_new(path, b"two"), path.read_bytes()
+        (True, False, b'one')
+    """
+    draft = _draft(path)
+    try:
+        with draft.open("xb") as stream:
+            stream.write(content)
+        os.link(draft, path)  # unlike a rename, it replaces nothing
+    except FileExistsError:
+        return False
+    except OSError as problem:
+        if problem.errno not in _NO_LINKS:
+            raise
+        return _write_in_place(path, content)
+    finally:
+        draft.unlink(missing_ok=True)
+    return True
+
+
+def _write_in_place(path: Path, content: bytes) -> bool:
+    """As :func:`write_new`, on a disk without links; who is killed in this moment leaves half."""
+    try:
+        stream = path.open("xb")
+    except FileExistsError:
+        return False
+    try:
+        with stream:
+            stream.write(content)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    return True
 
 
 def _keep_names(folder: Path) -> None:

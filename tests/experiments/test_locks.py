@@ -36,7 +36,7 @@ def jobs(tmp_path):
 def take(tmp_path):
     """Make locks that are given back at the end."""
     with contextlib.ExitStack() as stack:
-        yield lambda: stack.enter_context(TrialLocks(tmp_path, tmp_path / "guard"))
+        yield lambda: stack.enter_context(TrialLocks(tmp_path))
 
 
 def ended_process():
@@ -68,7 +68,7 @@ def test_a_trial_is_locked_by_one_at_a_time(tmp_path, jobs, take):
 
 
 def test_locks_are_given_back_at_the_end_whatever_happened(tmp_path, jobs):
-    ours = TrialLocks(tmp_path, tmp_path / "guard")
+    ours = TrialLocks(tmp_path)
     with contextlib.suppress(RuntimeError), ours:
         assert ours.take(jobs[0])
         raise RuntimeError
@@ -108,7 +108,7 @@ def test_an_old_lock_of_another_machine_is_taken_over_at_once(tmp_path, jobs, ta
 
 def test_a_lock_that_is_held_is_renewed(tmp_path, jobs, monkeypatch):
     monkeypatch.setattr(locks, "RENEWED", 0.01)
-    with TrialLocks(tmp_path, tmp_path / "guard") as ours:
+    with TrialLocks(tmp_path) as ours:
         ours.take(jobs[0])
         path = tmp_path / f".{jobs[0].name}.lock"
         os.utime(path, (1, 1))
@@ -120,7 +120,6 @@ def test_a_lock_that_is_held_is_renewed(tmp_path, jobs, monkeypatch):
 
 def test_only_one_takes_a_stale_lock_over_also_on_nfs(tmp_path, take, monkeypatch):
     fcntl = pytest.importorskip("fcntl")
-    (tmp_path / "guard").write_text("stays")
 
     def as_on_nfs(stream, how, real=fcntl.flock):
         """There, an exclusive lock needs a file that is open for writing (see man 2 flock)."""
@@ -131,7 +130,85 @@ def test_only_one_takes_a_stale_lock_over_also_on_nfs(tmp_path, take, monkeypatc
     monkeypatch.setattr(fcntl, "flock", as_on_nfs)
     with take()._guarded() as one, take()._guarded() as other:
         assert (one, other) == (True, False)
-    assert (tmp_path / "guard").read_text() == "stays"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_settings_that_grow_meanwhile_let_no_second_process_take_the_same_stale_lock(
+    tmp_path, jobs, take, monkeypatch
+):
+    run(CONFIG, tmp_path, Here())
+    leave(tmp_path, jobs[0], process=ended_process())
+    ours, theirs, had, looked = take(), take(), [], []
+    leave(tmp_path, jobs[0], process=ended_process())  # the first was cleared
+    really = ours._is_stale
+
+    def is_stale(path):
+        looked.append(really(path))
+        if len(looked) == 2:  # now it is sure, and nothing is removed yet
+            run(ComplexityConfig(trials=3, most=1), tmp_path, Here())
+            had.append(theirs.take(jobs[0]))
+        return looked[-1]
+
+    monkeypatch.setattr(ours, "_is_stale", is_stale)
+    had.append(ours.take(jobs[0]))
+    assert looked == [True, True]
+    assert had == [False, True]
+
+
+def without_flock(monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def as_on_some_clusters(*_):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", as_on_some_clusters)
+
+
+def without_fcntl(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+
+
+@pytest.mark.parametrize("kind", [without_flock, without_fcntl])
+def test_only_one_takes_a_stale_lock_over_where_files_cannot_be_locked(
+    tmp_path, jobs, take, monkeypatch, kind
+):
+    kind(monkeypatch)
+    with take()._guarded() as one, take()._guarded() as other:
+        assert (one, other) == (True, False)
+    assert list(tmp_path.iterdir()) == []
+    ours = take()
+    leave(tmp_path, jobs[0], process=ended_process())
+    assert ours.take(jobs[0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        (lambda _: None, [".guard"]),
+        (without_flock, [".guard", ".guard.lock"]),
+        (without_fcntl, [".guard.lock"]),
+    ],
+)
+def test_who_was_killed_while_taking_over_a_lock_is_in_nobodys_way(
+    tmp_path, jobs, monkeypatch, kind, names
+):
+    kind(monkeypatch)
+    left = leave(tmp_path, jobs[0], process=ended_process())
+    for name in names:
+        (tmp_path / name).write_bytes(left.read_bytes())
+    assert run(CONFIG, tmp_path, Here()).ran == JOBS
+    assert len(list(tmp_path.iterdir())) == JOBS + 1
+
+
+def test_a_guard_is_not_followed_elsewhere(tmp_path, jobs):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / ".guard").symlink_to(tmp_path / "new")
+    with TrialLocks(folder) as ours:
+        with pytest.raises(FileAccessError, match="cannot lock a trial"), ours._guarded():
+            pass
+        assert ours.take(jobs[1])
+    assert not (tmp_path / "new").exists()
 
 
 ODD = {
@@ -172,7 +249,6 @@ def test_a_lock_that_cannot_be_removed_is_an_error_and_not_waited_for(
 
 def test_of_many_that_take_over_a_stale_lock_one_has_it(tmp_path, take):
     many, gone = ComplexityConfig(trials=20, most=1).jobs(Store(tmp_path)), ended_process()
-    (tmp_path / "guard").write_text("")
     everybody, had = [take() for _ in range(6)], list[str]()
     for job in many:
         leave(tmp_path, job, process=gone)

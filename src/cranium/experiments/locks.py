@@ -22,7 +22,7 @@ from typing import Any, Self
 from cranium._runtime.processes import is_running, start_time, this_machine
 from cranium.errors import CraniumError, FileAccessError
 from cranium.experiments.trial import Job
-from cranium.io import read_bytes
+from cranium.io import read_bytes, write_new
 
 __all__ = ["TrialLocks"]
 
@@ -33,6 +33,9 @@ STALE = 90.0
 OLD = 3600.0
 """One of another machine that is so old is stale at once: clocks differ, but not by an hour."""
 MOST_BYTES = 1000
+GUARD = ".guard"
+"""The file that is locked for the moment in which a stale lock is taken over. It is nobody else's:
+what is replaced in the meantime, as settings are that grow, would let a second process in."""
 _LOCK = re.compile(r"\.[0-9a-f]+-\d+\.lock")
 _Stamp = tuple[int, int]
 
@@ -42,24 +45,22 @@ class TrialLocks:
 
     Args:
         folder: Where the records are.
-        guard: A file in it that stays. It is locked for the moment in which a stale lock is taken
-            over, so that only one process does that.
 
     Example:
         >>> import tempfile
         >>> from cranium.experiments.trial import ComplexityTrial
         >>> job = Job(ComplexityTrial("complexity", "CRA", "", "anbcdn"), 0)
         >>> folder = Path(tempfile.mkdtemp())
-        >>> with TrialLocks(folder, folder / "guard") as ours:
-        ...     with TrialLocks(folder, folder / "guard") as theirs:
+        >>> with TrialLocks(folder) as ours:
+        ...     with TrialLocks(folder) as theirs:
         ...         ours.take(job), theirs.take(job), ours.release(job), theirs.take(job)
         (True, False, None, True)
         >>> list(folder.iterdir())
         []
     """
 
-    def __init__(self, folder: Path, guard: Path) -> None:
-        self.folder, self.guard = folder, guard
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.guard = folder, folder / GUARD
         owner = {
             "machine": this_machine(),
             "process": os.getpid(),
@@ -106,18 +107,15 @@ class TrialLocks:
 
     def _make(self, path: Path) -> bool:
         try:
-            with path.open("xb") as stream:
-                stream.write(self._owner)
-        except FileExistsError:
-            return False
+            return write_new(path, self._owner)
         except OSError as problem:
-            with contextlib.suppress(OSError):
-                path.unlink(missing_ok=True)
-            raise FileAccessError(
-                f"cannot lock a trial in {self.folder}: {problem.strerror or problem}",
-                fix="choose another place, or make room there; what is done is kept",
-            ) from None
-        return True
+            raise self._cannot_lock(problem) from None
+
+    def _cannot_lock(self, problem: OSError) -> FileAccessError:
+        return FileAccessError(
+            f"cannot lock a trial in {self.folder}: {problem.strerror or problem}",
+            fix="choose another place, or make room there; what is done is kept",
+        )
 
     def _give_back(self, path: Path) -> None:
         self._held.discard(path)
@@ -134,6 +132,10 @@ class TrialLocks:
             for path in self.folder.iterdir():
                 if _LOCK.fullmatch(path.name) and self._is_stale(path):
                     self._remove_stale(path)
+        for path in (self.guard, self.guard.with_suffix(".lock")):
+            if os.path.lexists(path):  # its process was killed in the middle of this
+                with contextlib.suppress(FileAccessError), self._guarded():
+                    pass
 
     def _is_stale(self, path: Path) -> bool:
         """Whether nobody is there any more who would give a lock back."""
@@ -171,29 +173,58 @@ class TrialLocks:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[bool]:
-        """Whether we are the only ones in this block; where nobody can tell, we are."""
+        """Whether we are the only ones in this block."""
+        with contextlib.ExitStack() as leaving:
+            try:
+                alone = self._enter(leaving)
+            except FileAccessError:
+                raise
+            except OSError as problem:
+                raise self._cannot_lock(problem) from None
+            yield alone
+
+    def _enter(self, leaving: contextlib.ExitStack) -> bool:
+        """Lock the guard, unless another process has: it is unlocked when that one is gone."""
         try:
             import fcntl
+        except ImportError:
+            return self._enter_without_flock(leaving)
+        # On NFS, who may only read locks nothing.
+        guard = os.open(self.guard, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        leaving.callback(os.close, guard)
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # this kind of disk has no locks
+            leaving.callback(_remove, self.guard)
+            return self._enter_without_flock(leaving)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(guard), os.lstat(self.guard)):
+                # It is removed before it is unlocked, so that others see that it is another one.
+                leaving.callback(_remove, self.guard)
+                return True
+        return False  # another process was here, and is through
 
-            stream = self.guard.open("r+b")  # on NFS, who may only read locks nothing
-        except (ImportError, OSError):
-            yield True
-            return
-        with stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-                return
-            except OSError:  # this kind of disk has no locks
-                pass
-            yield True
+    def _enter_without_flock(self, leaving: contextlib.ExitStack) -> bool:
+        path = self.guard.with_suffix(".lock")
+        if self._make(path):
+            leaving.callback(_remove, path)
+            return True
+        if self._is_stale(path):  # its process was killed in the middle
+            _remove(path)
+        return False
 
     def _renew(self) -> None:
         while not self._over.wait(RENEWED):
             for path in list(self._held):
                 with contextlib.suppress(OSError):
                     os.utime(path, follow_symlinks=False)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 def _is_there(process: object, started: object) -> bool:

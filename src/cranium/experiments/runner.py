@@ -158,7 +158,7 @@ def run(
     clear_drafts(folder)
     outcome, watcher = Outcome([]), watcher or Watcher()
     try:
-        with TrialLocks(folder, folder / CONFIG) as locks:
+        with TrialLocks(folder) as locks:
             _run_missing(config, store, engine, locks, outcome, watcher, retry_failed=retry_failed)
         clear_drafts(folder)  # of those who shared the work, and were killed
     except KeyboardInterrupt:
