@@ -57,8 +57,8 @@ def grid_bytes(product: cranium.AutomatonAugmentedMDP) -> int:
 
 def held(run: Any) -> int:
     """Bytes of Q and the tables of a run."""
-    memory = run.brain.memory
-    return int(memory.ints.nbytes + memory.floats.nbytes)
+    tables = run.agent.tables
+    return int(tables.ints.nbytes + tables.floats.nbytes)
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def compiled_costs(configurations: str, counters: int, limit: int, options: Any)
         reason = str(problem).split(";")[0].splitlines()[0]
         return {"refused": reason, "set-up": time.process_time() - begin}
     setup = time.process_time() - begin
-    width = len(run.brain.memory.space)
+    width = len(run.agent.tables.space)
     steps = max(options.updates // width, 100)
     step = timed(lambda count: learn(run, count), steps)
     step()
@@ -109,7 +109,7 @@ def growing_costs(configurations: str, counters: int, limit: int, options: Any) 
     learn(again, steps)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    met = run.brain.memory.space.configurations
+    met = run.agent.tables.space.configurations
     return {
         "configurations": len(met),
         "imagined": imagined(run),

@@ -39,10 +39,10 @@ from running import parse, parser_of, write
 import cranium
 from cranium.aamdp.planning import model_of
 from cranium.learners import TabularConfig
-from cranium.learners.evaluation import LiveExaminer, TabularExaminer
+from cranium.learners.evaluation import LiveEvaluator, TabularEvaluator
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.agent import QBrain
-from cranium.learners.tabular.arrays import Memory, open_space
+from cranium.learners.tabular.agent import QLearningAgent
+from cranium.learners.tabular.arrays import LearnerTables, open_space
 from cranium.learners.tabular.fused import TabularRun
 from cranium.learners.tabular.live import LiveRun
 from cranium.worlds import LetterEnv
@@ -71,9 +71,9 @@ def compiled_run(configurations: Any, product: Any = None) -> TabularRun:
     agent, seed = generators()
     world = model.world
     sizes = (world.num_actions, product.horizon, len(world.observations))
-    memory = Memory(model.space, config, *sizes)
-    examiner = TabularExaminer(product, model, None, config.discount)
-    return TabularRun(product, model, QBrain(memory, config, agent), examiner, seed)
+    tables = LearnerTables(model.space, config, *sizes)
+    evaluator = TabularEvaluator(product, model, None, config.discount)
+    return TabularRun(product, model, QLearningAgent(tables, config, agent), evaluator, seed)
 
 
 def live_run(configurations: Any, product: Any, env: Any = None, most: Any = None) -> LiveRun:
@@ -81,14 +81,16 @@ def live_run(configurations: Any, product: Any, env: Any = None, most: Any = Non
     config = TabularConfig(configurations=configurations)
     agent, seed = generators()
     space = open_space(product.automaton, product.counter_limit, most)
-    memory = Memory(space, config, int(product.action_space.n), product.horizon, 64)
-    examiner = LiveExaminer(product, None, 1, seed, config.discount)
-    return LiveRun(env or product, product, QBrain(memory, config, agent), examiner, seed, None)
+    tables = LearnerTables(space, config, int(product.action_space.n), product.horizon, 64)
+    evaluator = LiveEvaluator(product, None, 1, seed, config.discount)
+    return LiveRun(
+        env or product, product, QLearningAgent(tables, config, agent), evaluator, seed, None
+    )
 
 
 def learn(run: Any, steps: int) -> None:
     """Take so many samples."""
-    position = run.brain.memory.position
+    position = run.agent.tables.position
     target = position[kernels.SAMPLES] + steps
     while position[kernels.SAMPLES] < target:
         assert run.learn(int(target - position[kernels.SAMPLES])) == kernels.RUNNING
@@ -96,7 +98,7 @@ def learn(run: Any, steps: int) -> None:
 
 def imagined(run: Any) -> int:
     """From how many configurations every experience is imagined."""
-    return int(run.brain.memory.position[kernels.MEMBERS])
+    return int(run.agent.tables.position[kernels.MEMBERS])
 
 
 class CountedProduct(CrossProduct):
@@ -169,8 +171,8 @@ def check_same(library: ctypes.CDLL, configurations: str, steps: int = 20_000) -
     ours, other = compiled_run(configurations), compiled_run(configurations)
     learn(ours, steps)
     LoopInC(other, library).learn(steps)
-    q = ours.brain.memory.mind.q
-    assert np.array_equal(q, other.brain.memory.mind.q), "C must do the same"
+    q = ours.agent.tables.arrays.q
+    assert np.array_equal(q, other.agent.tables.arrays.q), "C must do the same"
     assert np.array_equal(ours.ends, other.ends), "C must do the same"
     if configurations == "reachable":
         plain = Dictionaries(compiled_run(configurations))

@@ -150,7 +150,7 @@ typedef struct {
   double *q; const int32_t *next, *function, *ending; int32_t *members; const int32_t *counters;
   int32_t *known; const double *reward, *potential; double *targets;
   const double *rates, *settings; int64_t *at;
-} mind;
+} learner;
 enum { STATE, X, AGE, SAMPLES, MEMBERS };
 
 static inline double draw(pcg *g) {
@@ -159,7 +159,7 @@ static inline double draw(pcg *g) {
   uint64_t high = g->state >> 64, mixed = high ^ (uint64_t)g->state, turn = high >> 58;
   return ((mixed >> turn | mixed << (-turn & 63)) >> 11) * (1.0 / 9007199254740992.0);
 }
-static inline void note(const mind *m, int32_t x, int64_t configurations) {
+static inline void note(const learner *m, int32_t x, int64_t configurations) {
   int kind = (int)m->settings[0];
   if (kind == 0) { m->members[0] = x; m->at[MEMBERS] = 1; return; }
   if (kind != 1 || m->known[m->counters[x]]) return;
@@ -167,12 +167,12 @@ static inline void note(const mind *m, int32_t x, int64_t configurations) {
   for (int32_t y = 0; y < configurations; y++)
     if (m->counters[y] == m->counters[x] && !m->ending[y]) m->members[m->at[MEMBERS]++] = y;
 }
-static inline double paid(const mind *m, int64_t cell, const double *extra) {
+static inline double paid(const learner *m, int64_t cell, const double *extra) {
   int32_t f = m->function[cell];
   return m->reward[cell] + extra[0] + (f >= 0 ? extra[1 + f] : 0.0);
 }
-static inline double aim(const mind *m, const double *q, int64_t actions, int64_t table, int32_t x,
-                         int ended, const double *extra) {
+static inline double aim(const learner *m, const double *q, int64_t actions, int64_t table,
+                         int32_t x, int ended, const double *extra) {
   int32_t then = m->next[table + x];
   double target = paid(m, table + x, extra) - m->potential[x];
   if (ended || m->ending[then]) return target;
@@ -181,7 +181,7 @@ static inline double aim(const mind *m, const double *q, int64_t actions, int64_
     best = q[then * actions + a] > best ? q[then * actions + a] : best;
   return target + m->settings[1] * (best + m->potential[then]);
 }
-int64_t run(const world *w, const mind *m, pcg *agent, pcg *nature, double *ends, double *log,
+int64_t run(const world *w, const learner *m, pcg *agent, pcg *nature, double *ends, double *log,
             int64_t steps, int32_t start, int64_t starts, int64_t xs, int64_t actions,
             int64_t extras, int64_t rows) {
   int64_t *at = m->at, horizon = (int64_t)m->settings[2];
@@ -251,13 +251,13 @@ class LoopInC:
 
     def __init__(self, run: TabularRun, library: ctypes.CDLL) -> None:
         self.run, self.function = run, library.run
-        mind, world = run.brain.memory.mind, run.world
+        learner, world = run.agent.tables.arrays, run.world
         skipped = ("visits", "extra", "randoms")
-        arrays = [getattr(mind, name) for name in mind._fields if name not in skipped]
+        arrays = [getattr(learner, name) for name in learner._fields if name not in skipped]
         self.kept = [self._pointers(world), self._pointers(arrays)]
-        self.kept += [self._state(run.brain.agent), self._state(run.nature), run.ends]
+        self.kept += [self._state(run.agent.rng), self._state(run.nature), run.ends]
         self.kept.append(run.log.ring)
-        sizes = (len(world.starts), *mind.q.shape[1:], world.extra.shape[1], len(run.log.ring))
+        sizes = (len(world.starts), *learner.q.shape[1:], world.extra.shape[1], len(run.log.ring))
         self.sizes = [ctypes.c_int64(size) for size in sizes]
 
     @staticmethod
@@ -277,7 +277,7 @@ class LoopInC:
     def learn(self, steps: int) -> None:
         """Take so many samples."""
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in self.kept]
-        start = ctypes.c_int32(self.run.brain.first)
+        start = ctypes.c_int32(self.run.agent.first)
         assert self.function(*pointers, ctypes.c_int64(steps), start, *self.sizes) == 0
 
 
@@ -285,34 +285,36 @@ class Dictionaries:
     """The same in plain Python: Q, the world and the machine are dictionaries."""
 
     def __init__(self, run: TabularRun) -> None:
-        memory, world, tabular = run.brain.memory, run.model.world, run.world
-        mind, self.config = memory.mind, run.brain.config
-        self.agent, self.nature = run.brain.agent, run.nature
+        tables, world, tabular = run.agent.tables, run.model.world, run.world
+        arrays, self.config = tables.arrays, run.agent.config
+        self.rng, self.nature = run.agent.rng, run.nature
         seen = [tuple(observation.tolist()) for observation in world.observations]
         self.see = [seen[number] for number in world.observation]
-        names = memory.space.configurations
-        self.alive = [names[x] for x in mind.members[: run.brain.memory.position[kernels.MEMBERS]]]
+        names = tables.space.configurations
+        self.alive = [
+            names[x] for x in arrays.members[: run.agent.tables.position[kernels.MEMBERS]]
+        ]
         self.q = {(o, x): [self.config.first_value] * 4 for o in seen for x in names}
         self.machine = {}
-        for row, x in np.ndindex(mind.reward.shape):
-            then = mind.next_configuration[row, x]
+        for row, x in np.ndindex(arrays.reward.shape):
+            then = arrays.next_configuration[row, x]
             if then >= 0:  # else this cannot happen in this world
-                edge = names[then], float(mind.reward[row, x]), bool(mind.ending[then])
+                edge = names[then], float(arrays.reward[row, x]), bool(arrays.ending[then])
                 self.machine[names[x], row] = edge
         self.world = {}
         for pair in range(len(world.first) - 1):
             (k,) = range(world.first[pair], world.first[pair + 1])  # moves are certain here
             self.world[divmod(pair, 4)] = int(world.next_state[k]), int(tabular.row[k])
-        self.starts, self.first = tabular.starts.tolist(), names[run.brain.first]
-        self.state, self.x = int(memory.position[kernels.STATE]), self.first
-        self.age, self.horizon = 0, memory.horizon
+        self.starts, self.first = tabular.starts.tolist(), names[run.agent.first]
+        self.state, self.x = int(tables.position[kernels.STATE]), self.first
+        self.age, self.horizon = 0, tables.horizon
 
     def learn(self, steps: int) -> None:
         """Take so many samples."""
         q, rate, discount = self.q, self.config.learning_rate, self.config.discount
         for _ in range(steps):
             o = self.see[self.state]
-            explore, pick, values = self.agent.random(), self.agent.random(), q[o, self.x]
+            explore, pick, values = self.rng.random(), self.rng.random(), q[o, self.x]
             if explore < self.config.exploration:
                 action = int(pick * 4)
             else:

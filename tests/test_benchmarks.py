@@ -88,7 +88,7 @@ def is_there(module, name):
 def test_a_smoke_run_is_small_and_an_option_that_is_given_still_counts(running, monkeypatch):
     def options(*words):
         monkeypatch.setattr(sys, "argv", ["bench.py", *words])
-        parser = running.parser_of("About.")
+        parser = running.parser_of("RunMetadata.")
         parser.add_argument("--turns", type=int, default=9)
         parser.add_argument("--steps", type=int, default=1000)
         found = running.parse(parser, turns=1, steps=10)
@@ -102,7 +102,7 @@ def test_a_smoke_run_is_small_and_an_option_that_is_given_still_counts(running, 
 def test_a_smoke_run_can_only_shrink_options_that_there_are(running, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["bench.py"])
     with pytest.raises(AssertionError, match="options there are"):
-        running.parse(running.parser_of("About."), truns=1)
+        running.parse(running.parser_of("RunMetadata."), truns=1)
 
 
 def test_every_line_of_a_smoke_run_says_so_and_its_results_overwrite_no_others(
@@ -111,7 +111,7 @@ def test_every_line_of_a_smoke_run_says_so_and_its_results_overwrite_no_others(
     monkeypatch.setattr(sys, "stdout", sys.stdout)
     for words in ([], ["--smoke"]):
         monkeypatch.setattr(sys, "argv", ["bench.py", *words])
-        given = running.parse(running.parser_of("About."))
+        given = running.parse(running.parser_of("RunMetadata."))
         print("two", "words", end=" ")
         print("in one line\nand another")
         running.write("speed", {"ratio": 2.0}, smoke=given.smoke)

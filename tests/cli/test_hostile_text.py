@@ -309,9 +309,9 @@ def test_errors_in_a_terminal_give_no_orders(name, tmp_path):
 def test_warnings_and_bars_give_no_orders():
     """A warning of Python's, and the bar of a training whose machine was made in Python."""
     code = (
-        "import sys, warnings; from cranium.cli.app import main; from cranium.learners.progress import Watch;"
+        "import sys, warnings; from cranium.cli.app import main; from cranium.learners.progress import ProgressBar;"
         f"evil = {ALL!r}\n"
-        "with Watch(True, 'bar ' + evil, 10) as watch: watch.show(5, 0.1, [1, 1], [])\n"
+        "with ProgressBar(True, 'bar ' + evil, 10) as watch: watch.show(5, 0.1, [1, 1], [])\n"
         "sys.argv = ['cranium', '--version']\n"
         "try: main()\n"
         "finally: warnings.warn('warned ' + evil)\n"

@@ -25,7 +25,7 @@ from cranium.errors import (
     RunError,
 )
 from cranium.learners import ActorConfig, DeepConfig, Schedule, train
-from cranium.learners.builder import Making
+from cranium.learners.builder import RunBuilder
 from cranium.learners.deep.counterfactual import Imagining, Replay, draw, imagine, outcome
 from cranium.learners.deep.network import Network, all_heads, forward
 from cranium.learners.deep.optimiser import adam, huber, new_adam, normal
@@ -44,11 +44,11 @@ def run_of(env, config, seed=0):
     model = model_of(find_product(env))
     seeds = np.random.SeedSequence(seed).spawn(2)
     agent = np.random.default_rng(seeds[0])
-    make = Making("cdqn", config, env, None, agent, None, False, "auto")
-    from cranium.learners.evaluation import TabularExaminer
+    make = RunBuilder("cdqn", config, env, None, agent, None, False, "auto")
+    from cranium.learners.evaluation import TabularEvaluator
 
-    examiner = TabularExaminer(env, model, None, config.discount)
-    return make.tabular(model, examiner, int(seeds[1].generate_state(1)[0]))
+    evaluator = TabularEvaluator(env, model, None, config.discount)
+    return make.tabular(model, evaluator, int(seeds[1].generate_state(1)[0]))
 
 
 # Parts
@@ -96,7 +96,7 @@ def test_an_outlier_pulls_no_more_than_its_sign():
 @pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
 def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
     run = run_of(gym.make(task), DeepConfig(hidden=(16,), replay=100, num_counterfactuals=10_000))
-    space, machine = run.brain.memory.space, run.machine
+    space, machine = run.agent.tables.space, run.machine
     rng = np.random.default_rng(1)
     size, rows = 40, len(space.labels)
     some = Replay(
@@ -155,17 +155,17 @@ def test_the_fused_loop_is_the_naive_algorithm(double):
     env = letter()
     product = find_product(env)
     run = run_of(env, config)
-    brain, world = run.brain, run.examiner.model.world
+    agent, world = run.agent, run.evaluator.model.world
     first = run.life.learned.network
     layers = listed(first)
-    space = brain.memory.space
+    space = agent.tables.space
     state = int(run.life.state)
-    naive = NaiveDQN(product, world, config, brain.key, layers, state, set(space.configurations))
+    naive = NaiveDQN(product, world, config, agent.key, layers, state, set(space.configurations))
     alive = [space.decode(int(x)) for x in run.machine.members]
     for _ in range(8):
         run.learn(10)
         for _ in range(10):
-            naive.step(alive, brain.encoding.machine_part)
+            naive.step(alive, agent.encoding.machine_part)
         assert int(run.life.state) == naive.state
         assert space.decode(int(run.life.x)) == naive.x
         assert run.ends[:2].tolist() == [naive.episodes, naive.successes]
@@ -176,7 +176,7 @@ def test_the_updates_of_td3_are_the_naive_ones():
     with jax.enable_x64():  # Adam follows signs: a rounding error soon makes a difference
         run = run_of(letter(), DeepConfig(hidden=(4,), replay=10, num_counterfactuals=10_000))
         exact = jax.tree.map(as_double, run.machine)
-        follow_naive_updates(exact, run.brain.memory.space, run.brain.encoding.machine_part)
+        follow_naive_updates(exact, run.agent.tables.space, run.agent.encoding.machine_part)
 
 
 def as_double(array):
@@ -355,14 +355,14 @@ def test_a_refusal_inside_the_loop_is_the_error_of_the_machine(horizon):
     )
     env = cranium.product(lively_world(np.random.default_rng(2)), machine, horizon=horizon)
     run = run_of(env, DeepConfig(hidden=(8,), replay=50, exploration=1.0))
-    row = run.brain.memory.space.label_index({"A"})
+    row = run.agent.tables.space.label_index({"A"})
     tables = run.machine.next_configuration
     run.machine = run.machine._replace(next_configuration=tables.at[row, 0].set(-1))
     while (status := run.learn(50)) == 0 and run.life.samples < 2000:
         pass
     assert status == -1
     assert int(run.life.x) == 0, "it stays where it was refused"
-    assert run.life.samples == run.brain.memory.position[3] < 2000
+    assert run.life.samples == run.agent.tables.position[3] < 2000
 
 
 @pytest.mark.parametrize(("target", "train_every"), [(100, 3), (100, 7), (10, 1), (6, 6)])
@@ -388,14 +388,14 @@ def test_a_table_of_the_target_network_changes_nothing_but_the_last_digits(heads
     env, found = letter(), []
     for table in (False, True):
         run = run_of(env, DeepConfig(hidden=(8,), batch=4, replay=50, target_every=20, heads=heads))
-        run.brain.method = run.brain.method._replace(table=table)
+        run.agent.method = run.agent.method._replace(table=table)
         run._begin(run.arrays, run.life.state)
         run.learn(60)
         found.append(run.life.learned.network)
     for one, two in zip(*map(jax.tree.leaves, found), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-5)
-    assert run_of(env, DeepConfig(replay=50)).brain.method.table
-    assert not run_of(env, DeepConfig(replay=50, double=True)).brain.method.table
+    assert run_of(env, DeepConfig(replay=50)).agent.method.table
+    assert not run_of(env, DeepConfig(replay=50, double=True)).agent.method.table
 
 
 def test_ctrl_c_waits_for_jax(monkeypatch):

@@ -24,7 +24,7 @@ from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.config import ActorConfig
 from cranium.learners.deep.continuous_worlds import continuous_world
 from cranium.learners.deep.live import LiveDeepRun
-from cranium.learners.tabular.arrays import Memory, open_space
+from cranium.learners.tabular.arrays import LearnerTables, open_space
 from cranium.worlds import PointWorld
 
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}
@@ -79,8 +79,8 @@ def test_the_point_moves_in_the_loop_as_in_the_environment(actions, view):
     machine = cranium.library.load("point-deliver")
     ground = PointWorld(mail=(1, 3), actions=actions, observation=view)
     env = cranium.product(ground, machine, horizon=300)
-    memory = Memory(open_space(machine, 5), LearnerConfig(), 4, 300, 1)
-    world = continuous_world(env, memory)
+    tables = LearnerTables(open_space(machine, 5), LearnerConfig(), 4, 300, 1)
+    world = continuous_world(env, tables)
     rng = np.random.default_rng(0)
     step = jax.jit(world.step)
     for times in (1, 3):
@@ -94,7 +94,7 @@ def test_the_point_moves_in_the_loop_as_in_the_environment(actions, view):
             observation, _, over, _, info = env.step(action)
             state, row, ended, extra = step(state, jnp.asarray(action), jnp.full(6, 0.5))
             np.testing.assert_allclose(world.observe(state), observation["ground"], atol=1e-6)
-            label = memory.space.label_index(info["label"])
+            label = tables.space.label_index(info["label"])
             assert int(row) == label
             assert not ended
             assert extra.tolist() == [0.0]
@@ -105,8 +105,8 @@ def test_the_point_moves_in_the_loop_as_in_the_environment(actions, view):
 def test_starts_and_amounts_are_drawn_as_in_the_environment():
     machine = cranium.library.load("point-deliver")
     env = cranium.product(PointWorld(mail=(2, 4), start=None), machine, horizon=50)
-    memory = Memory(open_space(machine, 5), LearnerConfig(), 4, 50, 1)
-    world = continuous_world(env, memory)
+    tables = LearnerTables(open_space(machine, 5), LearnerConfig(), 4, 50, 1)
+    world = continuous_world(env, tables)
     u = np.random.default_rng(1).random((2000, world.beginnings)).astype(np.float32)
     places, left = jax.vmap(world.reset)(u)
     mail = np.asarray(left)[:, 2]
@@ -120,7 +120,7 @@ def test_a_point_behind_a_wrapper_or_with_other_labels_steps_in_python():
     machine = cranium.library.load("point-visit")
 
     def memory():
-        return Memory(open_space(machine, 0), LearnerConfig(), 1, 50, 1)
+        return LearnerTables(open_space(machine, 0), LearnerConfig(), 1, 50, 1)
 
     env = cranium.product(PointWorld(), machine, horizon=50)
     assert continuous_world(env, memory()) is not None
@@ -194,7 +194,7 @@ def test_only_the_end_of_the_world_itself_is_remembered_as_one(monkeypatch):
 
     def step(self):
         original(self)
-        slot = int(self.brain.memory.position[3]) - 1
+        slot = int(self.agent.tables.position[3]) - 1
         seen.append((bool(self.replay.ended[slot]), self.ground is None))
 
     monkeypatch.setattr(LiveDeepRun, "_step", step)
@@ -233,7 +233,7 @@ def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
     original, sizes = LiveDeepRun._learn, set()
 
     def learn(self):
-        space, machine = self.brain.memory.space, self.machine
+        space, machine = self.agent.tables.space, self.machine
         sizes.add((len(space), len(space.labels)))
         tables = space.tables
         count = len(space)
@@ -242,9 +242,9 @@ def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
             assert np.array_equal(mine, tables.next_configuration[row])
         assert np.array_equal(np.asarray(machine.ending)[:count] == 0, ~tables.terminal)
         for x, configuration in enumerate(space.configurations):
-            wanted = self.brain.encoding.machine_part(configuration)
+            wanted = self.agent.encoding.machine_part(configuration)
             assert np.array_equal(machine.features[x], wanted)
-        assert self.brain.method.imagining.kind == "some"
+        assert self.agent.method.imagining.kind == "some"
         original(self)
 
     monkeypatch.setattr(LiveDeepRun, "_learn", learn)
@@ -339,7 +339,7 @@ def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs,
     labelling = cranium.labelling_from_cells({4: "right"})
     env = cranium.product(Walk(), machine, labelling, horizon=30)
     train(env, "cdqn", steps=300, evaluate_every=300, path="python", cells=cells, **SMALL)
-    replay, view = runs[-1].replay, runs[-1].brain.encoding.view
+    replay, view = runs[-1].replay, runs[-1].agent.encoding.view
     assert replay.before.shape[1] == {"one-hot": 6, "joint": 6, "scaled": 1}[cells]
     before, after = ([int(view.read(one)) for one in part[:300]] for part in replay[:3:2])
     assert len({*before}) == 6

@@ -12,7 +12,7 @@ import cranium
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.continuous_worlds import continuous_world
 from cranium.learners.schedules import Schedule
-from cranium.learners.tabular.arrays import Memory, open_space
+from cranium.learners.tabular.arrays import LearnerTables, open_space
 from cranium.worlds import Ball, WaterWorld
 
 SMALL = {"moving": False, "radius": 0.1, "thrust": 0.05, "top_speed": 0.1}
@@ -32,7 +32,7 @@ BOTH = cranium.library.load("water-both")
 
 
 def memory_of(machine):
-    return Memory(open_space(machine, 5), LearnerConfig(), 5, 600, 1)
+    return LearnerTables(open_space(machine, 5), LearnerConfig(), 5, 600, 1)
 
 
 def looped(ground, machine=BOTH):

@@ -15,8 +15,8 @@ import cranium
 from cranium.errors import InvalidArgumentError
 from cranium.learners import Schedule, Streak, TabularConfig, train, training
 from cranium.learners.episode_log import EpisodeLog, StreakFinder
-from cranium.learners.progress import Watch
-from cranium.learners.tabular.agent import QBrain
+from cranium.learners.progress import ProgressBar
+from cranium.learners.tabular.agent import QLearningAgent
 
 PATHS = ["compiled", "python"]
 
@@ -101,7 +101,7 @@ def test_more_episodes_than_the_ring_has_rows_are_all_logged():
 
 
 def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
-    loops, calls, run = [], [], QBrain.run
+    loops, calls, run = [], [], QLearningAgent.run
 
     class Kept(training.Loop):
         def __init__(self, *given):
@@ -118,13 +118,13 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
     how = {"steps": 70_000, "seed": 1, "evaluate_every": 30_000, "log": True}
     expected = train(letter(), **how)
     monkeypatch.setattr(training, "Loop", Kept)
-    monkeypatch.setattr(QBrain, "run", interrupted)
+    monkeypatch.setattr(QLearningAgent, "run", interrupted)
     result = train(letter(), **how)
     assert result.interrupted
     assert result.samples == 30_000
     assert len(result.log) == result.episodes
     (loop,) = loops
-    loop.go(Watch(False, "", 1))
+    loop.go(ProgressBar(False, "", 1))
     assert np.array_equal(loop.run.logged(), expected.log)
     assert len(expected.log) == expected.episodes
 

@@ -401,13 +401,13 @@ def test_every_seed_is_prepared_once(learner, path, monkeypatch):
     from cranium.learners import training
 
     calls = []
-    real = training.Making
+    real = training.RunBuilder
 
     def counted(*args):
         calls.append(args)
         return real(*args)
 
-    monkeypatch.setattr(training, "Making", counted)
+    monkeypatch.setattr(training, "RunBuilder", counted)
     told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 1, "path": path}
     results = train_seeds(letter(1), learner, seeds=range(3), **told)
     assert [result.seed for result in results] == [0, 1, 2]

@@ -16,7 +16,7 @@ from cranium.learners import TabularConfig, train
 from cranium.learners.planner import agent as planners
 from cranium.learners.tabular import arrays as memories
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables import space as tables
 from cranium.tables.space import OVERFLOW, GrowingSpace, limited
 
@@ -40,23 +40,23 @@ def expected(machine, space, row, x):
 
 def assert_tables(held, machine, seen):
     """The tables say what the machine says, and the members are those of the set."""
-    mind, space = held.mind, held.space
+    arrays, space = held.arrays, held.space
     count = len(space)
     for x in range(count):
         for row in range(len(space.labels)):
-            found = (mind.next_configuration[row, x], mind.reward[row, x])
+            found = (arrays.next_configuration[row, x], arrays.reward[row, x])
             assert found == expected(machine, space, row, x)
-    assert (mind.next_configuration[:, count:] == kernels.UNKNOWN).all()
-    assert (mind.ending[count:] == kernels.FAILED).all()
+    assert (arrays.next_configuration[:, count:] == kernels.UNKNOWN).all()
+    assert (arrays.ending[count:] == kernels.FAILED).all()
     same = [[a.counters == b.counters for a in space.configurations] for b in space.configurations]
-    numbers = mind.counters[:count]
+    numbers = arrays.counters[:count]
     assert np.array_equal(numbers[:, None] == numbers, same)
     alive = {
         x
         for x, configuration in enumerate(space.configurations)
         if configuration != OVERFLOW and not machine.is_terminal(configuration)
     }
-    members = mind.members[: held.position[kernels.MEMBERS]].tolist()
+    members = arrays.members[: held.position[kernels.MEMBERS]].tolist()
     assert len(set(members)) == len(members)
     if held.config.configurations == "reachable":
         assert set(members) == alive
@@ -73,14 +73,14 @@ def test_what_grew_is_what_would_have_been_made_at_once(data):
     limit = data.draw(st.sampled_from([None, 2]))
     kind = data.draw(st.sampled_from(sorted(KINDS)))
     space = GrowingSpace(machine, [()], counter_limit=limit)
-    held = Memory(space, TabularConfig(configurations=kind, initial_value=0.5), 3, None, 2)
+    held = LearnerTables(space, TabularConfig(configurations=kind, initial_value=0.5), 3, None, 2)
     note = kernels.in_python(kernels.note)
     x, seen, marks = space.start, set(), {}
     for turn in range(data.draw(st.integers(1, 40))):
         held.position[kernels.CONFIGURATION] = x
-        note(held.mind, x)
+        note(held.arrays, x)
         seen.add(space.configurations[x].counters)
-        held.mind.q[turn % 2, x, turn % 3] = marks[turn % 2, x, turn % 3] = float(turn)
+        held.arrays.q[turn % 2, x, turn % 3] = marks[turn % 2, x, turn % 3] = float(turn)
         row = space.add_label(LABELS[int(rng.integers(len(LABELS)))])
         held.grow(held.room + int(rng.integers(3)) if rng.random() < 0.1 else None)
         try:
@@ -89,8 +89,8 @@ def test_what_grew_is_what_would_have_been_made_at_once(data):
             after = space.start
         held.grow()
         assert_tables(held, machine, seen)
-        assert held.mind.q.sum() == 0.5 * (held.mind.q.size - len(marks)) + sum(marks.values())
-        assert all(held.mind.q[place] == mark for place, mark in marks.items())
+        assert held.arrays.q.sum() == 0.5 * (held.arrays.q.size - len(marks)) + sum(marks.values())
+        assert all(held.arrays.q[place] == mark for place, mark in marks.items())
         over = space.configurations[after] == OVERFLOW
         ended = over or machine.is_terminal(space.configurations[after])
         x = space.start if ended else after
@@ -132,7 +132,7 @@ def costs(monkeypatch, learner, count, **told):
     """How many bytes are copied, how often arrays are made, how often the machine is asked."""
     found = {"bytes": 0, "arrays": 0, "steps": 0}
     copy_into, step = tables.copy_into, CountingRewardAutomaton.step
-    allocate = Memory._allocate
+    allocate = LearnerTables._allocate
 
     def counted_copy(old, new):
         found["bytes"] += old.nbytes
@@ -150,7 +150,7 @@ def costs(monkeypatch, learner, count, **told):
         for module in (tables, memories, planners):
             patched.setattr(module, "copy_into", counted_copy)
         patched.setattr(CountingRewardAutomaton, "step", counted_step)
-        patched.setattr(Memory, "_allocate", counted_allocate)
+        patched.setattr(LearnerTables, "_allocate", counted_allocate)
         more = {"evaluation_env": counting(5), "evaluation_episodes": 1, "evaluate_every": count}
         result = train(counting(count), learner, steps=count, path="python", **more, **told)
     assert len(result.policy.configurations) == count + 1

@@ -23,7 +23,7 @@ import cranium
 from cranium import RewardFunction, Transition
 from cranium.errors import AutomatonError, InvalidArgumentError, RewardError, RunError
 from cranium.learners import OptionsConfig, train
-from cranium.learners.tabular.options import OptionsBrain, _worth, targets
+from cranium.learners.tabular.options import OptionsAgent, _worth, targets
 from cranium.worlds import LetterEnv
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -39,24 +39,24 @@ CONFIGS = st.builds(
 
 
 def trained(env, **more):
-    """The result, and the brain that made it."""
-    brains = []
+    """The result, and the agent that made it."""
+    agents = []
 
-    class Kept(OptionsBrain):
+    class Kept(OptionsAgent):
         def __init__(self, *given):
             super().__init__(*given)
-            brains.append(self)
+            agents.append(self)
 
-    with patch("cranium.learners.tabular.options.OptionsBrain", Kept):
-        return train(env, "hrm", **more), brains[0]
+    with patch("cranium.learners.tabular.options.OptionsAgent", Kept):
+        return train(env, "hrm", **more), agents[0]
 
 
-def tables(result, brain):
+def tables(result, agent):
     """Both levels as dictionaries: (observation, source, target, action) and without the action."""
-    low, high, options = {}, {}, brain.options
-    names = brain.memory.space.configurations
+    low, high, options = {}, {}, agent.options
+    names = agent.tables.space.configurations
     for o, view in enumerate(result.policy.observations):
-        for n, (x, y) in enumerate(brain.pairs):
+        for n, (x, y) in enumerate(agent.pairs):
             key = (tuple(np.ravel(view).tolist()), names[x], names[y])
             high[key] = options.high[o, n]
             low |= {(*key, a): value for a, value in enumerate(options.low[o, n].tolist())}
@@ -89,13 +89,13 @@ def test_both_paths_are_the_naive_learner(data):
     env = cranium.product(world, machine, horizon=horizon)
     how = {"steps": 100, "seed": 3, "config": config, "evaluate_every": 100, "log": True}
     try:
-        result, brain = trained(env, path="compiled", **how)
+        result, agent = trained(env, path="compiled", **how)
     except RunError:
         reject()  # some way leads to an error
     naive = Naive(world, machine, config, horizon, 3)
     naive.train(100)
     assert result.log.tolist() == [list(row) for row in naive.log]
-    low, high = tables(result, brain)
+    low, high = tables(result, agent)
     assert {key: naive.low[key] for key in low} == pytest.approx(low, rel=1e-12, abs=1e-12)
     assert {key: naive.high[key] for key in high} == pytest.approx(high, rel=1e-12, abs=1e-12)
     policy = result.policy
@@ -104,14 +104,14 @@ def test_both_paths_are_the_naive_learner(data):
             if configuration in naive.options:  # the overflow is not
                 good = naive.greedy(tuple(view.tolist()), configuration)
                 assert np.argmax(result.q[o, x]) in good
-    alike(result, brain, *trained(env, path="python", **how))
+    alike(result, agent, *trained(env, path="python", **how))
 
 
-def alike(result, brain, live, other):
+def alike(result, agent, live, other):
     """The path in Python has met fewer observations; the rest is as at first."""
-    for one, two in zip(tables(result, brain), tables(live, other), strict=True):
+    for one, two in zip(tables(result, agent), tables(live, other), strict=True):
         unmet = {one[key] for key in one.keys() - two.keys()}
-        assert unmet <= {brain.config.initial_value}
+        assert unmet <= {agent.config.initial_value}
         assert two == {key: one[key] for key in two}
     assert (live.samples, live.episodes) == (result.samples, result.episodes)
     assert np.array_equal(live.log, result.log)
@@ -192,9 +192,9 @@ def test_reward_functions_count_on_both_paths_and_levels():
         ),
     )
     how = {"steps": 2000, "seed": 1, "exploration": 0.5, "discount": 0.5, "initial_value": 0.0}
-    found, brain = trained(env, path="compiled", **how)
-    alike(found, brain, *trained(env, path="python", **how))
-    low, high = (set(table.values()) for table in tables(found, brain))
+    found, agent = trained(env, path="compiled", **how)
+    alike(found, agent, *trained(env, path="python", **how))
+    low, high = (set(table.values()) for table in tables(found, agent))
     # Left in cell 0 pays 3 for ever: 3 / (1 - 0.5). On the high level 7 + 3 · 1 is paid at last.
     assert max(low) == pytest.approx(6)
     assert max(high) > 3

@@ -77,16 +77,16 @@ def seen_by(env, learner, path, steps):
     told = SMALL if learner == "cdqn" else {}
     more = {"configurations": "seen", "path": path, "evaluate_every": steps, **told}
     run = _prepare(env, learner, steps=steps, seed=0, **more).run
-    while run.brain.memory.position[kernels.SAMPLES] < steps:
+    while run.agent.tables.position[kernels.SAMPLES] < steps:
         assert run.learn(steps) == kernels.RUNNING
-    mind, space = run.brain.memory.mind, run.brain.memory.space
-    known = mind.known
+    arrays, space = run.agent.tables.arrays, run.agent.tables.space
+    known = arrays.known
     if learner == "cdqn":
         known = np.asarray(run.life.known if path == "compiled" else run.known)
     return {
         configuration.counters
         for x, configuration in enumerate(space.configurations)
-        if known[mind.counters[x]] and configuration.state == "u"
+        if known[arrays.counters[x]] and configuration.state == "u"
     }
 
 

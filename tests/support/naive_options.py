@@ -30,7 +30,7 @@ class Naive:
 
     def __init__(self, world, machine, config, horizon, seed):
         first, second = np.random.SeedSequence(seed).spawn(2)
-        self.agent = np.random.default_rng(first)
+        self.rng = np.random.default_rng(first)
         self.nature = np.random.default_rng(int(second.generate_state(1)[0]))
         self.world, self.machine, self.config, self.horizon = world, machine, config, horizon
         self.options = targets(machine)
@@ -88,7 +88,7 @@ class Naive:
             option, over, earned = None, False, 0.0
             while steps > 0 and not over:
                 o = self.see(state)
-                explore, which, vary, any_action = (self.agent.random() for _ in range(4))
+                explore, which, vary, any_action = (self.rng.random() for _ in range(4))
                 if option is None and self.options[x]:
                     values = [self.high[o, x, y] for y in self.options[x]]
                     option = o, x, self.options[x][self.choose(values, explore, which)]

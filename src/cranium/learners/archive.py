@@ -23,7 +23,7 @@ __all__ = ["MOST_BYTES", "MOST_ROWS", "MOST_TEXT", "read_arrays"]
 MOST_BYTES = 1 << 30
 """How many bytes all arrays of a file may have together."""
 MOST_TEXT = 1 << 25
-"""How many characters a text may have: parsed, it takes about thirty times the memory."""
+"""How many characters a text may have: parsed, it takes about thirty times the tables."""
 MOST_ROWS = 2_000_000
 """How many rows an array may have, if each of them becomes an object of its own."""
 MOST_ARRAYS = 1000
@@ -123,7 +123,7 @@ def _read_header(stream: IO[bytes]) -> _Header:
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo, header: _Header) -> NDArray[Any]:
-    """Read an array piece by piece into its own memory, so that it is never held twice."""
+    """Read an array piece by piece into its own tables, so that it is never held twice."""
     content = np.empty(header.num_bytes, np.uint8)
     with archive.open(member) as stream:
         _read_header(stream)

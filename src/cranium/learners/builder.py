@@ -1,4 +1,4 @@
-"""What a training needs: a memory, a brain, and where it acts."""
+"""What a training needs: a tables, a agent, and where it acts."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from cranium.learners.config import (
 )
 from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.evaluation import (
-    TabularExaminer,
+    TabularEvaluator,
 )
 from cranium.tables.space import OVERFLOW
 
-__all__ = ["Making"]
+__all__ = ["RunBuilder"]
 
 
-class Making:
-    """Makes a run: a memory, what learns in it, and where."""
+class RunBuilder:
+    """Makes a run: a tables, what learns in it, and where."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Making:
         config: LearnerConfig,
         env: gym.Env[Any, Any],
         counter_limit: int | None,
-        agent: np.random.Generator,
+        rng: np.random.Generator,
         seen: gym.Space[Any] | None,
         logs: bool,
         path: str,
@@ -50,11 +50,11 @@ class Making:
         self.product = find_product(env)
         self.horizon = shortest_horizon(env, self.product.horizon)
         self.counter_limit = counter_limit
-        self.agent = agent
+        self.rng = rng
         self.seen = seen
         self.logs = logs
 
-    def tabular(self, model: TabularProduct, examiner: TabularExaminer, seed: int) -> Any:
+    def tabular(self, model: TabularProduct, evaluator: TabularEvaluator, seed: int) -> Any:
         """A run in arrays."""
         from cranium.learners.tabular.arrays import open_space
         from cranium.learners.tabular.fused import TabularRun, warn_if_unsound
@@ -73,14 +73,14 @@ class Making:
             space.add_label(label & frozenset(automaton.propositions))
         networks = isinstance(self.config, NetworkConfig)  # they need no table of values
         observations = 1 if networks else len(model.world.observations)
-        brain = self._brain(space, model.world.num_actions, observations)
+        agent = self._agent(space, model.world.num_actions, observations)
         if networks:
             from cranium.learners.deep.fused import FiniteDeepRun
 
-            return FiniteDeepRun(self.product, model, brain, examiner, seed, self.logs)
-        return TabularRun(self.product, model, brain, examiner, seed, self.logs)
+            return FiniteDeepRun(self.product, model, agent, evaluator, seed, self.logs)
+        return TabularRun(self.product, model, agent, evaluator, seed, self.logs)
 
-    def live(self, env: gym.Env[Any, Any], examiner: Any, discretise: Any, seed: int) -> Any:
+    def live(self, env: gym.Env[Any, Any], evaluator: Any, discretise: Any, seed: int) -> Any:
         """A run in an environment that steps in Python."""
         from cranium.learners.tabular.arrays import open_space
         from cranium.learners.tabular.live import LiveRun
@@ -96,52 +96,52 @@ class Making:
         actions = int(getattr(env.action_space, "n", 1))
         if isinstance(self.config, NetworkConfig):
             growing = OVERFLOW not in space.configurations
-            brain = self._brain(space, actions, 1, growing=growing)
-            return self._live_network(env, brain, examiner, seed)
-        brain = self._brain(space, actions, 64)
-        return LiveRun(env, self.product, brain, examiner, seed, discretise, self.logs)
+            agent = self._agent(space, actions, 1, growing=growing)
+            return self._live_network(env, agent, evaluator, seed)
+        agent = self._agent(space, actions, 64)
+        return LiveRun(env, self.product, agent, evaluator, seed, discretise, self.logs)
 
-    def _live_network(self, env: gym.Env[Any, Any], brain: Any, examiner: Any, seed: int) -> Any:
+    def _live_network(self, env: gym.Env[Any, Any], agent: Any, evaluator: Any, seed: int) -> Any:
         from cranium.learners.deep.continuous_worlds import continuous_world
         from cranium.learners.deep.fused import FusedRun
         from cranium.learners.deep.live import LiveDeepRun
 
-        fused = self.path != "python" and not brain.growing
-        world = continuous_world(env, brain.memory) if fused else None
+        fused = self.path != "python" and not agent.growing
+        world = continuous_world(env, agent.tables) if fused else None
         if world is not None:
-            return FusedRun(brain, world, examiner, self.logs)
+            return FusedRun(agent, world, evaluator, self.logs)
         if self.path == "compiled":
             raise WorldError(
                 "only finite worlds, PointWorld and WaterWorld can step inside the loop, with a "
                 "limit for the counters",
                 fix="leave path out, or give counter_limit=…",
             )
-        return LiveDeepRun(env, self.product, brain, examiner, seed, self.logs)
+        return LiveDeepRun(env, self.product, agent, evaluator, seed, self.logs)
 
-    def _brain(self, space: Any, actions: int, observations: int, *, growing: bool = False) -> Any:
-        from cranium.learners.tabular.agent import QBrain
-        from cranium.learners.tabular.arrays import Memory
+    def _agent(self, space: Any, actions: int, observations: int, *, growing: bool = False) -> Any:
+        from cranium.learners.tabular.agent import QLearningAgent
+        from cranium.learners.tabular.arrays import LearnerTables
 
-        memory = Memory(space, self.config, actions, self.horizon, observations)
+        tables = LearnerTables(space, self.config, actions, self.horizon, observations)
         if isinstance(self.config, TabularConfig):
-            return QBrain(memory, self.config, self.agent)
+            return QLearningAgent(tables, self.config, self.rng)
         if isinstance(self.config, PlannerConfig):
-            from cranium.learners.planner.agent import PlannerBrain
+            from cranium.learners.planner.agent import PlannerAgent
 
             product = self.product
             functions = not product.automaton.is_constant
             # The environment's reward may be random; so may a function of discretised states.
             unsure = product.add_ground_reward or (functions and self.seen is None)
             pays_more = product.add_ground_reward or functions
-            given = (memory, self.config, self.agent, self.seen, pays_more)
-            return PlannerBrain(*given, unsure=unsure)
+            given = (tables, self.config, self.rng, self.seen, pays_more)
+            return PlannerAgent(*given, unsure=unsure)
         if isinstance(self.config, OptionsConfig):
-            from cranium.learners.tabular.options import OptionsBrain
+            from cranium.learners.tabular.options import OptionsAgent
 
-            return OptionsBrain(memory, self.config, self.agent)
+            return OptionsAgent(tables, self.config, self.rng)
         if isinstance(self.config, NetworkConfig):
-            from cranium.learners.deep.agent import DeepBrain
+            from cranium.learners.deep.agent import DeepAgent
 
-            told = (memory, self.config, self.agent, self.product)
-            return DeepBrain(*told, growing=growing)
+            told = (tables, self.config, self.rng, self.product)
+            return DeepAgent(*told, growing=growing)
         raise NotImplementedError(self.learner)

@@ -23,25 +23,25 @@ from cranium.errors import (
 )
 from cranium.learners.evaluation_result import (
     Evaluation,
-    Examiner,
+    Evaluator,
     Floats,
     Instances,
     check_instances,
 )
-from cranium.learners.live_evaluation import LiveExaminer, examiner_for
+from cranium.learners.live_evaluation import LiveEvaluator, live_evaluator
 from cranium.learners.policy import Policy
 from cranium.worlds.finite import FiniteWorld
 
 __all__ = [
     "Evaluation",
-    "Examiner",
+    "Evaluator",
     "Instances",
-    "LiveExaminer",
-    "TabularExaminer",
+    "LiveEvaluator",
+    "TabularEvaluator",
     "check_instances",
     "evaluate",
-    "examiner_for",
     "listed",
+    "live_evaluator",
 ]
 
 Ints = NDArray[np.int64]
@@ -90,12 +90,12 @@ def evaluate(
         told = config.get("discount") if isinstance(config, Mapping) else None
         discount = float(told) if isinstance(told, int | float) and 0 <= told <= 1 else 0.99
     model = listed(env, max_states=LISTED_STATES)
-    examiner: Examiner
+    evaluator: Evaluator
     if model is not None:
-        examiner = TabularExaminer(env, model, instances, discount)
+        evaluator = TabularEvaluator(env, model, instances, discount)
     else:
-        examiner = LiveExaminer(env, instances, episodes, seed, discount)
-    return examiner.examine(policy, optimum=True)
+        evaluator = LiveEvaluator(env, instances, episodes, seed, discount)
+    return evaluator.evaluate_policy(policy, optimum=True)
 
 
 LISTED = 10_000
@@ -123,7 +123,7 @@ def listed(
         return None
 
 
-class TabularExaminer(Examiner):
+class TabularEvaluator(Evaluator):
     """Evaluates policies exactly, in the arrays of a finite product.
 
     Args:
@@ -151,7 +151,7 @@ class TabularExaminer(Examiner):
         self.without_optimum = without_optimum
         self._optimal: Floats | None = None
 
-    def examine(
+    def evaluate_policy(
         self,
         policy: Policy,
         *,
@@ -171,10 +171,10 @@ class TabularExaminer(Examiner):
                 f"the policy calls its first action {named}, but the world calls it "
                 f"{model.world.first_action}"
             )
-        return self.examine_actions(self._chosen(policy), policy, optimum=optimum)
+        return self.evaluate_actions(self._chosen(policy), policy, optimum=optimum)
 
     def _chosen(self, policy: Policy) -> NDArray[np.int64]:
-        """Ask a policy for its action in each pair, in parts that fit into memory. [P]."""
+        """Ask a policy for its action in each pair, in parts that fit into tables. [P]."""
         from cranium.aamdp.kernels import ANY
 
         model = self.model
@@ -188,7 +188,7 @@ class TabularExaminer(Examiner):
             chosen[part] = table[observation[part] - first, model.configuration[part]]
         return chosen
 
-    def examine_actions(
+    def evaluate_actions(
         self,
         chosen: NDArray[np.int64],
         policy: Policy | None = None,

@@ -14,7 +14,7 @@ from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.policy import Policy
 from cranium.worlds.sampling import Sampling
 
-__all__ = ["Evaluation", "Examiner", "Instances", "check_instances"]
+__all__ = ["Evaluation", "Evaluator", "Instances", "check_instances"]
 
 Instances = Mapping[str, Mapping[str, Any]]
 Floats = NDArray[np.float64]
@@ -115,11 +115,11 @@ class Evaluation:
         return f" in {count:,} episode{'' if count == 1 else 's'}"
 
 
-class Examiner(ABC):
+class Evaluator(ABC):
     """Evaluates policies of one product."""
 
     @abstractmethod
-    def examine(
+    def evaluate_policy(
         self, policy: Policy, *, optimum: bool = False, confirm: bool = False
     ) -> Evaluation:
         """Evaluate a policy in each instance.

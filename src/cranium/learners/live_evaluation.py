@@ -11,13 +11,13 @@ import numpy as np
 from cranium.aamdp.planning import find_product
 from cranium.aamdp.product import own_time_limit, shortest_horizon
 from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.learners.evaluation_result import Evaluation, Examiner, Instances
+from cranium.learners.evaluation_result import Evaluation, Evaluator, Instances
 from cranium.learners.policy import Policy
 from cranium.learners.wrappers import Guard
 from cranium.worlds.finite import FiniteWorld
 from cranium.worlds.point import PointWorld
 
-__all__ = ["CONFIRMED", "LiveExaminer", "examiner_for", "named_seeds"]
+__all__ = ["CONFIRMED", "LiveEvaluator", "live_evaluator", "named_seeds"]
 
 CONFIRMED = 100
 """How many new episodes of each instance must all succeed before a task counts as solved."""
@@ -48,7 +48,7 @@ class _Run(NamedTuple):
     is_cut: bool
 
 
-class LiveExaminer(Examiner):
+class LiveEvaluator(Evaluator):
     """Evaluates policies by running episodes, with new seeds in every evaluation."""
 
     def __init__(
@@ -76,7 +76,7 @@ class LiveExaminer(Examiner):
         told = min(own_time_limit(env) or 0, LATEST)
         self.longest = self.horizon or max(told, CUT_OFF)
 
-    def examine(
+    def evaluate_policy(
         self,
         policy: Policy,
         *,
@@ -145,14 +145,14 @@ class LiveExaminer(Examiner):
         return _Run(total, 0.0, length, value, is_cut=self.horizon is None)
 
 
-def examiner_for(
+def live_evaluator(
     env: gym.Env[Any, Any],
     evaluation_env: gym.Env[Any, Any] | None,
     instances: Instances | None,
     episodes: int,
     seed: int | np.random.SeedSequence,
     discount: float,
-) -> LiveExaminer:
+) -> LiveEvaluator:
     """An evaluator with an environment of its own, so that it does not change the training."""
     if evaluation_env is None:
         try:
@@ -162,4 +162,4 @@ def examiner_for(
                 f"the environment cannot be copied for evaluation ({shorten(str(problem))})",
                 fix="give evaluation_env, a second one of its kind",
             ) from None
-    return LiveExaminer(evaluation_env, instances, episodes, seed, discount)
+    return LiveEvaluator(evaluation_env, instances, episodes, seed, discount)

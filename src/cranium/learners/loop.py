@@ -24,10 +24,10 @@ from cranium.learners.evaluation import (
     Evaluation,
 )
 from cranium.learners.policy import Policy
-from cranium.learners.progress import Watch
+from cranium.learners.progress import ProgressBar
 from cranium.learners.schedules import rate_at
 
-__all__ = ["About", "Loop", "TrainingResult", "Until", "go_together"]
+__all__ = ["Loop", "RunMetadata", "TrainingResult", "Until", "go_together"]
 
 Floats = NDArray[np.float64]
 Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
@@ -105,7 +105,7 @@ def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
     return TrainingResult(**{**values, "learned": lambda: policy})
 
 
-class About(NamedTuple):
+class RunMetadata(NamedTuple):
     """Run metadata: ``world`` returns the fingerprint, ``encoding`` is that of the product."""
 
     learner: str
@@ -119,7 +119,7 @@ class Loop:
     """Learns and evaluates by turns."""
 
     def __init__(
-        self, run: Any, steps: int, every: int, until: Until, gap: float | None, about: About
+        self, run: Any, steps: int, every: int, until: Until, gap: float | None, about: RunMetadata
     ) -> None:
         self.run = run
         self.about = about
@@ -139,15 +139,15 @@ class Loop:
         """How many samples were drawn."""
         from cranium.learners.tabular.kernels import SAMPLES
 
-        return int(self.run.brain.memory.position[SAMPLES])
+        return int(self.run.agent.tables.position[SAMPLES])
 
     @property
     def exploration(self) -> float:
         """How often an action is drawn at random now."""
-        config = self.run.brain.config
+        config = self.run.agent.config
         return rate_at(getattr(config, "exploration", 0.0), self.done, int(self.run.ends[0]))
 
-    def go(self, watch: Watch) -> None:
+    def go(self, watch: ProgressBar) -> None:
         """Learn until it is enough, or somebody interrupts."""
         try:
             while self.done < self.steps:
@@ -196,8 +196,8 @@ class Loop:
         """The error, with the sample and the configuration."""
         from cranium.learners.tabular.kernels import CONFIGURATION
 
-        memory = self.run.brain.memory
-        x = memory.space.decode(int(memory.position[CONFIGURATION]))
+        tables = self.run.agent.tables
+        x = tables.space.decode(int(tables.position[CONFIGURATION]))
         problem.message = f"after {self.done:,} samples, in {x}: {problem.message}"
         problem.args = (problem.message,)
         return problem
@@ -273,7 +273,7 @@ class Loop:
         )
 
 
-def go_together(loops: Sequence[Loop], watch: Watch) -> None:
+def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
     """Learn with several seeds at once; each is looked at when it would be if it were alone."""
     from cranium.learners.deep.vmap_seeds import learn_together
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Self
 
-__all__ = ["Watch"]
+__all__ = ["ProgressBar"]
 
 
-class Watch:
+class ProgressBar:
     """A line with the samples, their speed, and what the greedy policy and the learner achieve."""
 
     def __init__(self, wanted: bool, what: str, steps: int) -> None:

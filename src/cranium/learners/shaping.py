@@ -23,7 +23,7 @@ from cranium.tables.space import OVERFLOW, limited, reachable
 __all__ = ["machine_values"]
 
 MOST = 300
-"""About how many configurations of each machine state are looked at."""
+"""RunMetadata how many configurations of each machine state are looked at."""
 Floats = NDArray[np.float64]
 
 

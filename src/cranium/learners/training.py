@@ -18,7 +18,7 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.learners.builder import Making
+from cranium.learners.builder import RunBuilder
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.deep import require_jax
 from cranium.learners.deep.config import NetworkConfig
@@ -26,15 +26,15 @@ from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import (
     LISTED,
     Instances,
-    TabularExaminer,
+    TabularEvaluator,
     check_instances,
-    examiner_for,
     listed,
+    live_evaluator,
 )
 from cranium.learners.fingerprint import fingerprint
 from cranium.learners.live_evaluation import named_seeds
-from cranium.learners.loop import About, Loop, TrainingResult, Until, go_together
-from cranium.learners.progress import Watch
+from cranium.learners.loop import Loop, RunMetadata, TrainingResult, Until, go_together
+from cranium.learners.progress import ProgressBar
 from cranium.learners.registry import choose_config
 from cranium.learners.schedules import check_number
 from cranium.tables.space import OVERFLOW
@@ -133,7 +133,7 @@ def train(
             log=log,
             **settings,
         )
-        with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+        with ProgressBar(progress, f"{learner} on {_name(env)}", steps) as watch:
             loop.go(watch)
         return loop.result()
 
@@ -190,7 +190,7 @@ def train_seeds(
                         _prepare(env, learner, steps=steps, seed=seed, **more) for seed in waiting
                     ]
                     waiting = []
-            with Watch(progress, f"{learner} on {_name(env)}", steps) as watch:
+            with ProgressBar(progress, f"{learner} on {_name(env)}", steps) as watch:
                 if len(loops) > 1:
                     go_together(loops, watch)
                 else:
@@ -262,20 +262,22 @@ def _prepare(
     _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
     logs = log or isinstance(until, Streak)
-    make = Making(learner, chosen, env, counter_limit, agent, seen, logs, path)
+    make = RunBuilder(learner, chosen, env, counter_limit, agent, seen, logs, path)
     if model is not None:
-        examiner = TabularExaminer(env, model, instances, chosen.discount, without_optimum=limited)
+        evaluator = TabularEvaluator(
+            env, model, instances, chosen.discount, without_optimum=limited
+        )
         if gap is not None:
-            examiner.require_optimum()  # not after all samples were drawn
-        run = make.tabular(model, examiner, world_seed)
+            evaluator.require_optimum()  # not after all samples were drawn
+        run = make.tabular(model, evaluator, world_seed)
     else:
-        live = examiner_for(
+        live = live_evaluator(
             env, evaluation_env, instances, evaluation_episodes, looks, chosen.discount
         )
         run = make.live(env, live, discretise, world_seed)
     known = None if model is None else model.world
     told = (lambda: fingerprint(env, known), product.encoding)
-    about = About(learner, chosen, seed, *told)
+    about = RunMetadata(learner, chosen, seed, *told)
     return Loop(run, steps, every, until, gap, about)
 
 

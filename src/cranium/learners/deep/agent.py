@@ -21,9 +21,9 @@ from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.td3 import TD3, TD3Rates
 from cranium.learners.serialisation import space_data
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.arrays import Memory, counts_episodes, schedule_of
+from cranium.learners.tabular.arrays import LearnerTables, counts_episodes, schedule_of
 
-__all__ = ["DeepBrain", "check_actions"]
+__all__ = ["DeepAgent", "check_actions"]
 
 MOST = 100_000
 """How many entries a table of the target network has at most."""
@@ -54,32 +54,32 @@ def _is_bounded(actions: spaces.Box) -> bool:
         return bool(np.isfinite(actions.high - actions.low).all())
 
 
-class DeepBrain:
+class DeepAgent:
     """A method with its numbers, and the machine that it knows."""
 
     def __init__(
         self,
-        memory: Memory,
+        tables: LearnerTables,
         config: NetworkConfig,
-        agent: np.random.Generator,
+        rng: np.random.Generator,
         product: AutomatonAugmentedMDP,
         *,
         growing: bool = False,
     ) -> None:
-        self.memory = memory
+        self.tables = tables
         self.growing = growing  # whether configurations may turn up that are not known yet
         self.config = config
-        self.agent = agent
+        self.rng = rng
         self.automaton = product.automaton
         self.actions = product.env.action_space
         # A limit that is less than the product's is one that episodes do pass.
-        own = memory.space.counter_limit == product.counter_limit
+        own = tables.space.counter_limit == product.counter_limit
         self.can_overflow = product.encoding.can_overflow or not own
-        self.seed = int(agent.integers(2**32))
+        self.seed = int(rng.integers(2**32))
         self.key = jax.random.key(self.seed)
         self.encoding = BoxEncoding(config.counters, clip=config.clip, cells=config.cells)
         self.encoding.bind(product.env.observation_space, product.automaton, product.counter_limit)
-        self.horizon = np.int32(min(memory.horizon, 2**31 - 1))
+        self.horizon = np.int32(min(tables.horizon, 2**31 - 1))
         space_data(self.encoding.ground)  # what cannot be saved is better refused now
         alive = None if growing else self._alive()
         self.method, self.rates = _method(config, self.actions, alive), _rates(config)
@@ -95,7 +95,7 @@ class DeepBrain:
         self.seen: list[NDArray[np.float32]] = []
 
     def _alive(self) -> int:
-        ending = self.memory.mind.ending[: len(self.memory.space)]
+        ending = self.tables.arrays.ending[: len(self.tables.space)]
         return int((ending == kernels.GOES_ON).sum())
 
     def drawing(self) -> np.random.Generator:
@@ -104,27 +104,27 @@ class DeepBrain:
 
     def machine(self) -> JaxMachine:
         """The tables of the machine, as they are now."""
-        memory = self.memory
-        missing = len(memory.mind.ending) - len(self.features)
+        tables = self.tables
+        missing = len(tables.arrays.ending) - len(self.features)
         if missing:
             self.features = np.pad(self.features, ((0, missing), (0, 0)))
             self.hopes = np.pad(self.hopes, (0, missing))
-        new = slice(self.shown, len(memory.space))
+        new = slice(self.shown, len(tables.space))
         for x in range(new.start, new.stop):
-            self.features[x] = self.encoding.machine_part(memory.space.configurations[x])
+            self.features[x] = self.encoding.machine_part(tables.space.configurations[x])
         if self.config.shaping:
             discount = self.config.shaping_discount
-            self.hopes[new] = memory.values_of_machine(discount, first=self.shown)
+            self.hopes[new] = tables.values_of_machine(discount, first=self.shown)
         self.shown = new.stop
         hopes = self.hopes if self.config.shaping else None
         told = {"members": self.method.imagining.kind == ALL, "can_overflow": self.can_overflow}
-        return jax_machine(memory, self.features, hopes, **told)
+        return jax_machine(tables, self.features, hopes, **told)
 
     def list_target(self, observations: int) -> None:
         """Keep the target network as a table, if what can be seen is little enough for that."""
         config = self.config
         if isinstance(config, DeepConfig) and not config.double:
-            entries = observations * len(self.memory.mind.ending)
+            entries = observations * len(self.tables.arrays.ending)
             used = config.batch * config.target_every // config.train_every  # in its lifetime
             self.method = self.method._replace(table=entries <= min(used // 2, MOST))
 
@@ -145,7 +145,7 @@ class DeepBrain:
             self.automaton,
             int(self.actions.n),  # type: ignore[attr-defined]
             int(self.actions.start),  # type: ignore[attr-defined]
-            tuple(self.memory.space.configurations) if heads else (),
+            tuple(self.tables.space.configurations) if heads else (),
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 
 __all__ = ["FiniteJaxWorld", "JaxMachine", "finite_world", "jax_machine", "put"]
 
@@ -80,7 +80,7 @@ def put(values: Any, kind: Any = None) -> Array:
     return found
 
 
-def finite_world(world: kernels.World, features: NDArray[np.float32]) -> FiniteJaxWorld:
+def finite_world(world: kernels.WorldArrays, features: NDArray[np.float32]) -> FiniteJaxWorld:
     """A finite world as JAX arrays, outcomes side by side."""
     counts = np.diff(world.first)
     most = int(counts.max())
@@ -127,7 +127,7 @@ class JaxMachine(NamedTuple):
 
 
 def jax_machine(
-    memory: Memory,
+    tables: LearnerTables,
     features: NDArray[np.float32],
     potential: NDArray[Any] | None,
     *,
@@ -143,22 +143,22 @@ def jax_machine(
     A row more, or a member, would be another shape, for which all is compiled again: so there is
     room for as many rows as the next power of two, and members are listed only if asked for.
     """
-    mind = memory.mind
-    alive = np.flatnonzero(mind.ending == kernels.GOES_ON)
-    rows = ((0, (1 << (len(mind.reward) - 1).bit_length()) - len(mind.reward)), (0, 0))
-    following = mind.next_configuration
+    arrays = tables.arrays
+    alive = np.flatnonzero(arrays.ending == kernels.GOES_ON)
+    rows = ((0, (1 << (len(arrays.reward) - 1).bit_length()) - len(arrays.reward)), (0, 0))
+    following = arrays.next_configuration
     if not can_overflow:
-        over = (following >= 0) & (mind.ending[np.maximum(following, 0)] == kernels.OVERFLOWED)
+        over = (following >= 0) & (arrays.ending[np.maximum(following, 0)] == kernels.OVERFLOWED)
         following = np.where(over, -1, following)
-    hopes = np.zeros(len(mind.ending)) if potential is None else potential
+    hopes = np.zeros(len(arrays.ending)) if potential is None else potential
     return JaxMachine(
         put(np.pad(following, rows), np.int32),
-        put(np.pad(mind.reward, rows), np.float32),
-        put(np.pad(mind.function, rows), np.int32),
-        put(mind.ending.copy(), np.int32),
-        put(mind.counters.copy(), np.int32),
-        put(np.where(mind.ending == kernels.GOES_ON, hopes, 0.0), np.float32),
+        put(np.pad(arrays.reward, rows), np.float32),
+        put(np.pad(arrays.function, rows), np.int32),
+        put(arrays.ending.copy(), np.int32),
+        put(arrays.counters.copy(), np.int32),
+        put(np.where(arrays.ending == kernels.GOES_ON, hopes, 0.0), np.float32),
         put(features.copy(), np.float32),
-        put(memory.space.start, np.int32),
+        put(tables.space.start, np.int32),
         put(alive if members else alive[:0], np.int32),
     )

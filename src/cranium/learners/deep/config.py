@@ -98,7 +98,7 @@ MOST = {"replay": 10_000_000, "warmup": 10**9, "target_every": 10**9}
 
 
 def check_between(name: str, value: object, least: int = 1) -> None:
-    """Accept a whole number that is large enough, and small enough for memory."""
+    """Accept a whole number that is large enough, and small enough for tables."""
     most = MOST.get(name, 100_000)
     if check_count(name, value, least=least) > most:
         raise InvalidArgumentError(f"{name} is at most {most:,}, not {value:,}")

@@ -12,7 +12,7 @@ from cranium.aamdp.planning import find_product
 from cranium.errors import WorldError
 from cranium.learners.deep.point import point_world
 from cranium.learners.deep.water import water_world
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.worlds.point import PointWorld
 from cranium.worlds.water import WaterWorld
 
@@ -21,7 +21,7 @@ __all__ = ["continuous_world"]
 MAKERS: dict[type[Any], Callable[..., Any]] = {PointWorld: point_world, WaterWorld: water_world}
 
 
-def continuous_world(env: gym.Env[Any, Any], memory: Memory) -> Any:
+def continuous_world(env: gym.Env[Any, Any], tables: LearnerTables) -> Any:
     """The world of a product for the loop; None if it is another one, or may do something else."""
     try:
         product = find_product(env, transparent=True)
@@ -34,4 +34,4 @@ def continuous_world(env: gym.Env[Any, Any], memory: Memory) -> Any:
     make = MAKERS.get(type(inner))  # not of subclasses, which may do something else
     if make is None or not own:
         return None
-    return make(inner, frozenset(product.automaton.propositions), memory)
+    return make(inner, frozenset(product.automaton.propositions), tables)

@@ -11,11 +11,11 @@ import numpy as np
 from cranium._runtime.interrupt import held
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
-from cranium.learners.deep.agent import DeepBrain
+from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.arrays import finite_world, put
 from cranium.learners.deep.loop import interact, new_life
 from cranium.learners.episode_log import EpisodeLog, Floats
-from cranium.learners.evaluation import Evaluation, TabularExaminer
+from cranium.learners.evaluation import Evaluation, TabularEvaluator
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.fused import TabularRun
 
@@ -34,40 +34,40 @@ class FusedRun:
     path = "jax"
 
     def __init__(
-        self, brain: DeepBrain, world: Any, examiner: Any, log: bool = False, state: Any = None
+        self, agent: DeepAgent, world: Any, evaluator: Any, log: bool = False, state: Any = None
     ) -> None:
-        self.brain = brain
-        self.examiner = examiner
+        self.agent = agent
+        self.evaluator = evaluator
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)
         self._begin(world, state)
 
     def _begin(self, world: Any, state: Any) -> None:
-        brain = self.brain
-        self.arrays, self.machine = world, brain.machine()
-        capacity = brain.config.replay
-        weights = brain.method.weights(brain.drawing(), brain.encoding.width, self.machine)
-        told = {"method": brain.method, "capacity": capacity, "log": CHUNK}
+        agent = self.agent
+        self.arrays, self.machine = world, agent.machine()
+        capacity = agent.config.replay
+        weights = agent.method.weights(agent.drawing(), agent.encoding.width, self.machine)
+        told = {"method": agent.method, "capacity": capacity, "log": CHUNK}
         with held():
-            self.life = new_life(brain.key, world, self.machine, weights, state, **told)
+            self.life = new_life(agent.key, world, self.machine, weights, state, **told)
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples; a status."""
-        brain = self.brain
-        told = (brain.rates, brain.horizon, np.int32(min(steps, CHUNK)))
+        agent = self.agent
+        told = (agent.rates, agent.horizon, np.int32(min(steps, CHUNK)))
         with held():
-            life = interact(self.life, self.arrays, self.machine, *told, method=brain.method)
+            life = interact(self.life, self.arrays, self.machine, *told, method=agent.method)
             finite = bool(np.isfinite(np.asarray(life.learned.loss)))  # waits until it is done
         return self.take(life, finite=finite)
 
     def take(self, life: Any, *, finite: bool) -> int:
         """Go on from here; a status."""
         self.log.empty(int(self.ends[0]))
-        brain, self.life = self.brain, life
+        agent, self.life = self.agent, life
         self.ends[:] = life.ends
         if self.log.wanted:
             self.log.ring[:] = life.log[:-1]
-        position = brain.memory.position
+        position = agent.tables.position
         position[kernels.SAMPLES], position[kernels.AGE] = life.samples, life.age
         position[kernels.CONFIGURATION] = life.x
         if life.refused:
@@ -81,16 +81,18 @@ class FusedRun:
 
     def problem(self, status: int) -> Exception | None:
         """The machine's own error, if it refused to go on."""
-        return self.brain.memory.problem(status)
+        return self.agent.tables.problem(status)
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
-        found: Evaluation = self.examiner.examine(self.policy(), optimum=optimum, confirm=confirm)
+        found: Evaluation = self.evaluator.evaluate_policy(
+            self.policy(), optimum=optimum, confirm=confirm
+        )
         return found
 
     def policy(self) -> Any:
         """What was learned."""
-        return self.brain.policy(self.life.learned)
+        return self.agent.policy(self.life.learned)
 
 
 class FiniteDeepRun(FusedRun):
@@ -100,18 +102,18 @@ class FiniteDeepRun(FusedRun):
         self,
         product: AutomatonAugmentedMDP,
         model: TabularProduct,
-        brain: DeepBrain,
-        examiner: TabularExaminer,
+        agent: DeepAgent,
+        evaluator: TabularEvaluator,
         seed: int,
         log: bool = False,
     ) -> None:
-        listed = TabularRun(product, model, brain, examiner, seed)  # type: ignore[arg-type]
+        listed = TabularRun(product, model, agent, evaluator, seed)  # type: ignore[arg-type]
         self.rows, self.columns = put(listed.rows, np.int32), put(listed.columns, np.int32)
         self.beyond = listed.beyond
-        state = np.int32(brain.memory.position[kernels.STATE])
-        brain.list_target(len(brain.seen))
-        world = finite_world(listed.world, np.array(brain.seen))
-        super().__init__(brain, world, examiner, log, state)
+        state = np.int32(agent.tables.position[kernels.STATE])
+        agent.list_target(len(agent.seen))
+        world = finite_world(listed.world, np.array(agent.seen))
+        super().__init__(agent, world, evaluator, log, state)
 
     def evaluate(
         self,
@@ -120,7 +122,7 @@ class FiniteDeepRun(FusedRun):
         confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
     ) -> Evaluation:
         """Follow the greedy policy exactly."""
-        features, method = self.arrays.features, self.brain.method
+        features, method = self.arrays.features, self.agent.method
         most = max(1, AT_ONCE // (features.shape[1] + method.width(self.machine)))
         parts = []
         for first in range(0, len(self.rows), most):
@@ -129,7 +131,9 @@ class FiniteDeepRun(FusedRun):
                 best = _greedy(self.life.learned, self.machine, features, *told, method=method)
                 parts.append(np.asarray(best, np.int64))
         best = np.concatenate(parts)
-        found: Evaluation = self.examiner.examine_actions(best, optimum=optimum, beyond=self.beyond)
+        found: Evaluation = self.evaluator.evaluate_actions(
+            best, optimum=optimum, beyond=self.beyond
+        )
         return found
 
 

@@ -18,13 +18,13 @@ from cranium._runtime.interrupt import held
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError
-from cranium.learners.deep.agent import DeepBrain
+from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.arrays import put
 from cranium.learners.deep.config import ActorConfig, DeepConfig
 from cranium.learners.deep.counterfactual import Replay, imagine
 from cranium.learners.deep.policy import scaled
 from cranium.learners.episode_log import EpisodeLog, Floats
-from cranium.learners.evaluation import Evaluation, LiveExaminer
+from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.schedules import rate_at
 from cranium.learners.tabular import kernels
@@ -46,24 +46,24 @@ class LiveDeepRun:
         self,
         env: gym.Env[Any, Any],
         product: AutomatonAugmentedMDP,
-        brain: DeepBrain,
-        examiner: LiveExaminer,
+        agent: DeepAgent,
+        evaluator: LiveEvaluator,
         seed: int,
         log: bool = False,
     ) -> None:
-        _check(env, product, brain)
+        _check(env, product, agent)
         self.guard = Guard(env, product)
-        self.env, self.product, self.brain, self.examiner = env, product, brain, examiner
+        self.env, self.product, self.agent, self.evaluator = env, product, agent, evaluator
         self.seed: int | None = seed
         self.ends = [0.0] * 4  # as in kernels.go_on
         self.log = EpisodeLog(wanted=log)
         self.rows: dict[frozenset[str], int] = {}
         self.known = np.zeros(0, bool)
         self._refresh()
-        width = int(brain.encoding.width)
-        weights = brain.method.weights(brain.drawing(), width, self.machine)
-        self.learned = brain.method.new(jax.tree.map(put, weights), self.machine)
-        self.replay = self._room(brain.config.replay, width)
+        width = int(agent.encoding.width)
+        weights = agent.method.weights(agent.drawing(), width, self.machine)
+        self.learned = agent.method.new(jax.tree.map(put, weights), self.machine)
+        self.replay = self._room(agent.config.replay, width)
         self.ground: Any = None  # None between episodes
         self.flat = np.zeros(width, np.float32)
 
@@ -71,8 +71,8 @@ class LiveDeepRun:
         size = 2 * capacity * width * np.dtype(np.float32).itemsize
         what = f"{capacity:,} experiences with {width:,} features each"
         check_memory(what, size, fix="keep fewer (replay=…), or show less of the world")
-        action = self.brain.method.no_action()
-        extras = 1 + len(self.brain.memory.space.reward_functions)
+        action = self.agent.method.no_action()
+        extras = 1 + len(self.agent.tables.space.reward_functions)
         return Replay(
             np.zeros((capacity, width), np.float32),
             np.zeros((capacity, *action.shape), action.dtype),
@@ -87,20 +87,20 @@ class LiveDeepRun:
         """Take up to so many samples; a status."""
         for _ in range(min(steps, CHUNK)):
             self._step()
-            if self.brain.memory.position[kernels.SAMPLES] % self.brain.config.train_every == 0:
+            if self.agent.tables.position[kernels.SAMPLES] % self.agent.config.train_every == 0:
                 self._learn()
         return kernels.RUNNING if np.isfinite(self.learned.loss) else kernels.NOT_FINITE
 
     def _step(self) -> None:
         """One sample."""
-        position, space = self.brain.memory.position, self.brain.memory.space
+        position, space = self.agent.tables.position, self.agent.tables.space
         if self.ground is None:
             observation, _ = self.env.reset(seed=self.seed)
             self.guard.begin()
             self.seed = None
             self._see(observation)
             position[kernels.CONFIGURATION], position[kernels.AGE] = space.start, 0
-            self.known[self.brain.memory.mind.counters[space.start]] = True
+            self.known[self.agent.tables.arrays.counters[space.start]] = True
         x = int(position[kernels.CONFIGURATION])
         action = self._act(x)
         before, flat = self.product.ground, self.flat
@@ -114,11 +114,11 @@ class LiveDeepRun:
         if self.size != (len(space), len(space.labels)):
             self._refresh()
         if not (terminated or truncated):  # as tables do it: see kernels.note
-            self.known[self.brain.memory.mind.counters[then]] = True
+            self.known[self.agent.tables.arrays.counters[then]] = True
         self.guard.check_configuration(space.decode(then))
         extra = self._extra(before, called, info)
-        mind = self.brain.memory.mind
-        check_reward(float(reward), PAID(mind, row, x, extra))
+        arrays = self.agent.tables.arrays
+        check_reward(float(reward), PAID(arrays, row, x, extra))
         slot = int(position[kernels.SAMPLES]) % len(self.replay.row)
         ended = bool(terminated and info["ground_terminated"])
         new = (flat, action, self.flat, row, ended, extra, x)
@@ -136,29 +136,29 @@ class LiveDeepRun:
             self.ground = observation["ground"]
         else:
             self.ground = self.product.encoding.decode(observation)[0]
-        self.flat = self.brain.encoding.ground_part(self.ground)
+        self.flat = self.agent.encoding.ground_part(self.ground)
 
     def _act(self, x: int) -> Any:
         """An action, to explore with."""
-        config, agent = self.brain.config, self.brain.agent
-        samples = int(self.brain.memory.position[kernels.SAMPLES])
+        config, rng = self.agent.config, self.agent.rng
+        samples = int(self.agent.tables.position[kernels.SAMPLES])
         if isinstance(config, ActorConfig) and samples < config.warmup:
-            return agent.uniform(-1, 1, self.brain.method.size).astype(np.float32)
+            return rng.uniform(-1, 1, self.agent.method.size).astype(np.float32)
         if isinstance(config, DeepConfig):
             exploration = rate_at(config.exploration, samples, int(self.ends[0]))
-            if agent.random() < exploration:
-                return int(agent.integers(self.brain.method.actions))
+            if rng.random() < exploration:
+                return int(rng.integers(self.agent.method.actions))
         with held():
             told = (self.learned, self.machine, self.flat, x)
-            greedy = np.asarray(_greedy(*told, method=self.brain.method))
+            greedy = np.asarray(_greedy(*told, method=self.agent.method))
         if isinstance(config, ActorConfig):
-            noise = config.noise * agent.normal(size=greedy.shape)
+            noise = config.noise * rng.normal(size=greedy.shape)
             return np.clip(greedy + noise, -1, 1).astype(np.float32)
         return int(greedy)
 
     def _called(self, action: Any) -> Any:
         """An action as the environment calls it."""
-        space: Any = self.brain.actions
+        space: Any = self.agent.actions
         if isinstance(space, gym.spaces.Discrete):
             return int(action) + int(space.start)
         return scaled(action, space.low, space.high)
@@ -166,21 +166,21 @@ class LiveDeepRun:
     def _row(self, label: frozenset[str]) -> int:
         """The row of a label; one that was never met gets one."""
         if label not in self.rows:
-            self.rows[label] = self.brain.memory.space.add_label(label)
+            self.rows[label] = self.agent.tables.space.add_label(label)
         return self.rows[label]
 
     def _refresh(self) -> None:
         """Take over what the space has come to hold: labels, configurations."""
-        memory = self.brain.memory
-        memory.grow()
-        self.size = (len(memory.space), len(memory.space.labels))
-        self.machine = self.brain.machine()
+        tables = self.agent.tables
+        tables.grow()
+        self.size = (len(tables.space), len(tables.space.labels))
+        self.machine = self.agent.machine()
         known = np.zeros(len(self.machine.ending), bool)
         known[: len(self.known)] = self.known
         self.known = known
 
     def _extra(self, before: Any, called: Any, info: dict[str, Any]) -> NDArray[np.float64]:
-        functions = self.brain.memory.space.reward_functions
+        functions = self.agent.tables.space.reward_functions
         if len(functions) >= self.replay.extra.shape[1]:
             self._widen(1 + len(functions))
         extra = np.zeros(self.replay.extra.shape[1])
@@ -192,12 +192,12 @@ class LiveDeepRun:
 
     def _widen(self, width: int) -> None:
         """Work out what reward functions that were just met would have paid before."""
-        replay, view = self.replay, self.brain.encoding.view
+        replay, view = self.replay, self.agent.encoding.view
         there = replay.extra.shape[1]
         wide = np.zeros((len(replay.row), width), np.float32)
         wide[:, :there] = replay.extra
-        functions = self.brain.memory.space.reward_functions
-        size = min(int(self.brain.memory.position[kernels.SAMPLES]), len(wide))
+        functions = self.agent.tables.space.reward_functions
+        size = min(int(self.agent.tables.position[kernels.SAMPLES]), len(wide))
         for slot in range(size):
             before, after = (view.read(flat[slot]) for flat in (replay.before, replay.after))
             called = self._called(replay.action[slot])
@@ -207,24 +207,24 @@ class LiveDeepRun:
 
     def _learn(self) -> None:
         """One update."""
-        brain = self.brain
-        samples = int(brain.memory.position[kernels.SAMPLES])
-        if samples < brain.config.warmup:
+        agent = self.agent
+        samples = int(agent.tables.position[kernels.SAMPLES])
+        if samples < agent.config.warmup:
             return
         size = min(samples, len(self.replay.row))
-        drawn = brain.agent.integers(size, size=brain.config.batch)
+        drawn = agent.rng.integers(size, size=agent.config.batch)
         some = Replay(*(array[drawn] for array in self.replay))
-        method = brain.method
+        method = agent.method
         wanted = method.batch * method.imagining.randoms
-        u = brain.agent.random(wanted + method.learning, np.float32)
-        told = (self.known, brain.rates, samples, u[:wanted], u[wanted:])
+        u = agent.rng.random(wanted + method.learning, np.float32)
+        told = (self.known, agent.rates, samples, u[:wanted], u[wanted:])
         with held():
             self.learned = _improve(self.learned, self.machine, some, *told, method=method)
 
     def _end(self, info: dict[str, Any]) -> None:
         episodes, successes, overflows, earned = self.ends
         success = self.guard.success
-        self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
+        self.log.add(int(self.agent.tables.position[kernels.SAMPLES]), earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
         self.ground = None
 
@@ -238,15 +238,15 @@ class LiveDeepRun:
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
-        return self.examiner.examine(self.policy(), optimum=optimum, confirm=confirm)
+        return self.evaluator.evaluate_policy(self.policy(), optimum=optimum, confirm=confirm)
 
     def policy(self) -> Any:
         """What was learned."""
-        return self.brain.policy(self.learned)
+        return self.agent.policy(self.learned)
 
 
-def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, brain: DeepBrain) -> None:
-    if env.observation_space != product.observation_space or env.action_space != brain.actions:
+def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, agent: DeepAgent) -> None:
+    if env.observation_space != product.observation_space or env.action_space != agent.actions:
         raise WorldError(
             "a wrapper around the product changes its observations or actions",
             fix="put it around the environment, inside the product",

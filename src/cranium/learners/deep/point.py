@@ -10,7 +10,7 @@ import numpy as np
 
 from cranium.learners.deep.arrays import put
 from cranium.learners.deep.optimiser import normal
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.worlds import plane
 from cranium.worlds.point import PointWorld
 
@@ -83,11 +83,11 @@ class PointJaxWorld(NamedTuple):
         """There is no list of all that can be seen."""
 
 
-def point_world(inner: PointWorld, known: frozenset[str], memory: Memory) -> PointJaxWorld:
+def point_world(inner: PointWorld, known: frozenset[str], tables: LearnerTables) -> PointJaxWorld:
     """The world for the loop; of its events the machine reads those that are known."""
     names = [frozenset({name}) & known for name in inner.vocabulary]
-    rows = [memory.space.add_label(label) for label in (*names, frozenset())]
-    memory.grow()
+    rows = [tables.space.add_label(label) for label in (*names, frozenset())]
+    tables.grow()
     anywhere = inner.start is None
     start = np.zeros(2, np.float32) if inner.start is None else inner.start
     arrays = (

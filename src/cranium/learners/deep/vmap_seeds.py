@@ -24,12 +24,12 @@ def can_be_together(runs: Sequence[Any]) -> bool:
 def learn_together(runs: Sequence[FusedRun], steps: int) -> list[int]:
     """Take up to so many samples in each run; their statuses."""
     first = runs[0]
-    told = (first.brain.rates, first.brain.horizon, np.int32(min(steps, CHUNK)))
+    told = (first.agent.rates, first.agent.horizon, np.int32(min(steps, CHUNK)))
     with held():
         lives = jax.tree.map(lambda *parts: jnp.stack(parts), *(run.life for run in runs))
         lives = lives._replace(samples=first.life.samples)
         found = interact_together(
-            lives, first.arrays, first.machine, *told, method=first.brain.method
+            lives, first.arrays, first.machine, *told, method=first.agent.method
         )
         finite = np.isfinite(np.asarray(found.learned.loss))  # waits until it is done
         rest = found._replace(samples=())

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cranium.learners.deep.arrays import put
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.worlds import pond
 from cranium.worlds.water import GAP, WaterWorld
 
@@ -137,7 +137,9 @@ class WaterJaxWorld:
         """There is no list of all that can be seen."""
 
 
-def water_world(water: WaterWorld, known: frozenset[str], memory: Memory) -> WaterJaxWorld | None:
+def water_world(
+    water: WaterWorld, known: frozenset[str], tables: LearnerTables
+) -> WaterJaxWorld | None:
     """The world for the loop; None if there are so many balls or colours that Python is better."""
     read = [colour for colour in water.vocabulary if colour in known]
     crowd = water.crowd
@@ -145,8 +147,8 @@ def water_world(water: WaterWorld, known: frozenset[str], memory: Memory) -> Wat
     if len(read) > MOST_COLOURS or (2 * tries + 1) * len(water.colours) > MOST_NUMBERS:
         return None
     told = product((False, True), repeat=len(read))
-    rows = [memory.space.add_label(frozenset(compress(read, each))) for each in told]
-    memory.grow()
+    rows = [tables.space.add_label(frozenset(compress(read, each))) for each in told]
+    tables.grow()
     bits = [1 << (len(read) - 1 - read.index(c)) if c in read else 0 for c in water.vocabulary]
     outside = np.full((len(water.colours), 2), -1, np.float32)
     places, flow = (outside, outside) if water.layout is None else water.layout

@@ -17,10 +17,10 @@ from cranium.learners.planner import generalisation_kernels
 from cranium.learners.planner import kernels as planning
 from cranium.learners.planner import model_kernels as knowing
 from cranium.learners.tabular import kernels, live_kernels
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables.space import copy_into
 
-__all__ = ["Numbering", "PlannerBrain"]
+__all__ = ["Numbering", "PlannerAgent"]
 
 Longs = NDArray[np.int64]
 MAX_VECTORS = 100_000
@@ -53,14 +53,14 @@ class Numbering:
         return self.numbers.number(observation)
 
 
-class PlannerBrain:
+class PlannerAgent:
     """Learns a model, plans in the product, acts greedily and hopefully."""
 
     def __init__(
         self,
-        memory: Memory,
+        tables: LearnerTables,
         config: PlannerConfig,
-        agent: np.random.Generator,
+        rng: np.random.Generator,
         space: gym.Space[Any] | None,
         pays_more: bool,
         unsure: bool = False,
@@ -71,10 +71,10 @@ class PlannerBrain:
                 "the machine",
                 fix="say what one step may pay besides them at most: highest_reward=…",
             )
-        self.memory = memory
+        self.tables = tables
         self.config = config
-        self.agent = agent
-        self.first = int(memory.space.start)
+        self.rng = rng
+        self.first = int(tables.space.start)
         self.numbering = Numbering(space)
         self.guessing = config.generalise and self.numbering.fits and not pays_more
         self.unsure = unsure  # whether rewards may be random although their outcome is certain
@@ -90,8 +90,8 @@ class PlannerBrain:
 
     def _allocate(self, slots: int, outcomes: int, splits: int) -> None:
         """Make arrays of these sizes, with what was known before."""
-        _, width, actions = self.memory.mind.q.shape
-        total = self.numbering.total if self.guessing else self.memory.room
+        _, width, actions = self.tables.arrays.q.shape
+        total = self.numbering.total if self.guessing else self.tables.room
         floor = self.config.discount**self.config.patience
         numbers = np.zeros(knowing.NUMBERS, np.int64)
         numbers[knowing.UNSURE], numbers[knowing.GUESSING] = self.unsure, self.guessing
@@ -105,7 +105,7 @@ class PlannerBrain:
             split=np.full((splits, width), knowing.NOTHING, kinds),
             **{name: np.zeros(slots, kinds) for name in single},
             **{name: np.zeros((slots, outcomes), kinds) for name in several},
-            extra=np.full((slots, outcomes, len(self.memory.mind.extra)), np.nan),
+            extra=np.full((slots, outcomes, len(self.tables.arrays.extra)), np.nan),
             hope=np.zeros(width),
             roots=np.zeros(total, kinds),
             numbers=numbers,
@@ -123,7 +123,7 @@ class PlannerBrain:
             self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
 
     def _guess(self, total: int) -> generalisation_kernels.Guess:
-        actions = self.memory.mind.q.shape[2]
+        actions = self.tables.arrays.q.shape[2]
         return generalisation_kernels.Guess(
             self.numbering.sizes,
             np.zeros(len(self.numbering.sizes), np.int32),
@@ -135,9 +135,9 @@ class PlannerBrain:
 
     def _take_over(self) -> None:
         """Compute optimistic values of new configurations; the plan is then out of date."""
-        model, space = self.model, self.memory.space
+        model, space = self.model, self.tables.space
         bonus = max(self.config.highest_reward or 0.0, 0.0)
-        more = self.memory.values_of_machine(self.config.discount, bonus, first=self.hoped)
+        more = self.tables.values_of_machine(self.config.discount, bonus, first=self.hoped)
         model.hope[self.hoped : len(space)] = more
         self.hoped = len(space)
         model.numbers[knowing.STALE] = 1
@@ -145,18 +145,18 @@ class PlannerBrain:
 
     def grow(self, observations: int | None = None) -> None:
         """Make room; if there is enough, nothing is copied."""
-        self.memory.grow(observations)
+        self.tables.grow(observations)
         if self._is_full() or not self._fits():
             self._make_room(more=1)
         else:
             self._take_over()
 
     def _fits(self) -> bool:
-        """Whether the arrays have the sizes of the memory."""
-        mind, model = self.memory.mind, self.model
-        total = self.numbering.total if self.guessing else self.memory.room
+        """Whether the arrays have the sizes of the tables."""
+        arrays, model = self.tables.arrays, self.model
+        total = self.numbering.total if self.guessing else self.tables.room
         held = (len(model.roots), model.split.shape[1], model.extra.shape[2])
-        return held == (total, mind.q.shape[1], len(mind.extra))
+        return held == (total, arrays.q.shape[1], len(arrays.extra))
 
     def _make_room(self, more: int = 2) -> None:
         """Make room for more experiences."""
@@ -176,17 +176,17 @@ class PlannerBrain:
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
-        position = self.memory.position
+        position = self.tables.position
         goal = int(position[kernels.SAMPLES]) + steps
         while True:
             left = goal - int(position[kernels.SAMPLES])
-            more = (self.codes, left, self.first, self.agent, nature, ends, log)
+            more = (self.codes, left, self.first, self.rng, nature, ends, log)
             with held():
-                status = int(planning.run(world, self.memory.tables, self.model, self.plan, *more))
+                status = int(planning.run(world, self.tables.machine, self.model, self.plan, *more))
             if status == planning.FULL:
                 self._make_room()
             elif status == planning.NEWS:
-                actions = self.memory.mind.q.shape[2]
+                actions = self.tables.arrays.q.shape[2]
                 planning.conclude(self.model, self.guess, self.plan, actions)
             elif status == planning.PLAN:
                 observation = world.observation[position[kernels.STATE]]
@@ -200,7 +200,7 @@ class PlannerBrain:
 
     def _plan_from(self, seen: int) -> None:
         """Plan from where the learner is."""
-        position = self.memory.position
+        position = self.tables.position
         x = int(position[kernels.CONFIGURATION])
         self._look_ahead("plan", np.array([seen]), np.array([x]))
         self.model.numbers[knowing.STALE] = 0
@@ -215,7 +215,7 @@ class PlannerBrain:
 
         What is done once for a plan need not be compiled: that would take longer than it saves.
         """
-        tables = self.memory.tables
+        tables = self.tables.machine
         while True:
             plan = getattr(self, name)
             plan.counts[:] = plan.counts[0] + 1, len(seen), 0
@@ -228,7 +228,7 @@ class PlannerBrain:
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
-        position = self.memory.position
+        position = self.tables.position
         position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
         position[kernels.AGE] = 0
         self.model.roots[self._code(observation)] = knowing.BEGINS
@@ -238,14 +238,14 @@ class PlannerBrain:
         return int(planning.code_of(self.codes, self.model.numbers, observation))
 
     def _act(self) -> int:
-        position = self.memory.position
+        position = self.tables.position
         seen, x = self._code(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
         while self._is_full():
             self._make_room()
         plan = self.plan
         if planning.needs_plan(self.model.numbers, plan.stamp, plan.counts, seen, x):
             self._plan_from(seen)
-        pick = self.agent.random()
+        pick = self.rng.random()
         position[kernels.ACTION] = planning.act(self.plan, self.config.discount, seen, x, pick)
         return int(position[kernels.ACTION])
 
@@ -255,16 +255,16 @@ class PlannerBrain:
     def experience(self, after: int, what: int) -> int:
         """Learn from what the action led to; the next action, or a status."""
         row, terminated, over = live_kernels.read(what)
-        position, mind = self.memory.position, self.memory.mind
+        position, arrays = self.tables.position, self.tables.arrays
         x = int(position[kernels.CONFIGURATION])
-        then = int(mind.next_configuration[row, x])
+        then = int(arrays.next_configuration[row, x])
         if then < 0:
             return then
         seen, action = self._code(position[kernels.STATE]), int(position[kernels.ACTION])
-        told = (self._code(after), row, int(terminated), mind.extra, mind.q.shape[2])
+        told = (self._code(after), row, int(terminated), arrays.extra, arrays.q.shape[2])
         planning.remember(self.model, seen, action, x, *told)
         if self.model.numbers[knowing.FIRST]:
-            planning.conclude(self.model, self.guess, self.plan, mind.q.shape[2])
+            planning.conclude(self.model, self.guess, self.plan, arrays.q.shape[2])
         if not np.isfinite(self.plan.value[self.plan.number[seen, x]]):
             return kernels.NOT_FINITE
         position[kernels.AGE] += 1
@@ -274,25 +274,25 @@ class PlannerBrain:
 
     def known(self) -> NDArray[np.bool_]:
         """What belongs to the plan of the last values: [O, X]."""
-        codes, plan = self.codes[: self.memory.room], self.judging
+        codes, plan = self.codes[: self.tables.room], self.judging
         planned = plan.stamp[np.maximum(codes, 0)] == plan.counts[0]
         return np.asarray((codes >= 0)[:, None] & planned)
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
         """Q by what is believed, where the greedy policy goes or everywhere: [O, X, A]."""
-        mind, roots = self.memory.mind, self.model.roots
-        wanted = (roots > 0)[:, None] & (mind.ending == kernels.GOES_ON)
+        arrays, roots = self.tables.arrays, self.model.roots
+        wanted = (roots > 0)[:, None] & (arrays.ending == kernels.GOES_ON)
         if not everything:
             wanted &= (roots == knowing.BEGINS)[:, None] & (
-                np.arange(len(mind.ending)) == self.first
+                np.arange(len(arrays.ending)) == self.first
             )
         self._look_ahead("judging", *np.nonzero(wanted))
         plan, values = self.judging, self._values_of(self.judging)
-        known = np.flatnonzero(self.codes[: mind.q.shape[0]] >= 0)
+        known = np.flatnonzero(self.codes[: arrays.q.shape[0]] >= 0)
         codes = self.codes[known]
         row, x = np.nonzero(plan.stamp[codes] == plan.counts[0])
-        mind.q[known[row], x] = values[plan.number[codes[row], x]]
-        return mind.q
+        arrays.q[known[row], x] = values[plan.number[codes[row], x]]
+        return arrays.q
 
     def _values_of(self, plan: Any) -> NDArray[np.float64]:
         """The values of the actions of all nodes: [N, A]."""

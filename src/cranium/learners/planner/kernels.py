@@ -51,8 +51,8 @@ from cranium.learners.tabular.kernels import (
     SAMPLES,
     STATE,
     UNKNOWN,
-    Tables,
-    World,
+    MachineArrays,
+    WorldArrays,
     draw,
     go_on,
     long,
@@ -119,7 +119,9 @@ def _guess_all(model: Model, guess: Guess, plan: Plan, observation: int, actions
 
 
 @inner
-def _expand(model: Model, guess: Guess, tables: Tables, plan: Plan, i: int, actions: int) -> None:
+def _expand(
+    model: Model, guess: Guess, machine: MachineArrays, plan: Plan, i: int, actions: int
+) -> None:
     """Write down what is believed of the actions of a node: known, else guessed, else hoped."""
     width = plan.stamp.shape[1]
     observation, x = plan.nodes[i] // width, plan.nodes[i] % width
@@ -144,8 +146,8 @@ def _expand(model: Model, guess: Guess, tables: Tables, plan: Plan, i: int, acti
         for b in range(outcomes):
             share = model.times[slot, b] / tried if known else 1.0
             row = model.row[slot, b]
-            then = tables.next_configuration[row, x]
-            which = tables.function[row, x]
+            then = machine.next_configuration[row, x]
+            which = machine.function[row, x]
             unpaid = which >= 0 and np.isnan(model.extra[slot, b, 1 + which])
             if then == UNKNOWN or (then >= 0 and unpaid):
                 # The next configuration was never met, or its reward function was never seen.
@@ -153,11 +155,11 @@ def _expand(model: Model, guess: Guess, tables: Tables, plan: Plan, i: int, acti
                 continue
             if then < 0:
                 continue
-            gained = tables.reward[row, x] + model.extra[slot, b, 0]
+            gained = machine.reward[row, x] + model.extra[slot, b, 0]
             if which >= 0:
                 gained += model.extra[slot, b, 1 + which]
             plan.gain[i, action] += share * gained
-            if not model.ended[slot, b] and tables.ending[then] == GOES_ON:
+            if not model.ended[slot, b] and machine.ending[then] == GOES_ON:
                 after = model.after[slot, b] if known else plan.guess_after[pair]
                 where = (long(after), long(then))
                 plan.target[edge] = node(plan.number, plan.stamp, plan.nodes, plan.counts, *where)
@@ -204,7 +206,7 @@ def _sweep(
 
 
 @compiled
-def look_ahead(model: Model, guess: Guess, tables: Tables, plan: Plan) -> bool:
+def look_ahead(model: Model, guess: Guess, machine: MachineArrays, plan: Plan) -> bool:
     """List all that can be reached from the nodes so far, and value it; False without room."""
     actions = plan.gain.shape[1]
     most = actions * model.after.shape[1]
@@ -212,7 +214,7 @@ def look_ahead(model: Model, guess: Guess, tables: Tables, plan: Plan) -> bool:
     while i < plan.counts[1]:
         if plan.counts[2] + most > plan.target.shape[0]:
             return False
-        _expand(model, guess, tables, plan, i, actions)
+        _expand(model, guess, machine, plan, i, actions)
         i += 1
     discount, tolerance = model.settings[0], model.settings[1]
     arrays = (plan.value, plan.gain, plan.floor, plan.first, plan.target, plan.share)
@@ -342,21 +344,21 @@ def code_of(codes: Ints, numbers: Longs, observation: int) -> int:
 
 @compiled
 def run(
-    world: World,
-    tables: Tables,
+    world: WorldArrays,
+    machine: MachineArrays,
     model: Model,
     plan: Plan,
     codes: Ints,  # [O]; how the model calls the world's observations
     steps: int,
     start: int,
-    agent: np.random.Generator,
+    rng: np.random.Generator,
     nature: np.random.Generator,
     ends: Floats,
     log: Floats,
 ) -> int:
     """Interact, learn the world and plan for so many samples; what stopped it, or RUNNING."""
     actions = plan.gain.shape[1]
-    position = tables.position
+    position = machine.position
     goal = position[SAMPLES] + steps
     while position[SAMPLES] < goal:
         state, x = position[STATE], position[CONFIGURATION]
@@ -367,19 +369,19 @@ def run(
             return FULL
         if needs_plan(model.numbers, plan.stamp, plan.counts, seen, x):
             return PLAN
-        action = act(plan, model.settings[0], seen, x, agent.random())
+        action = act(plan, model.settings[0], seen, x, rng.random())
         pair = state * actions + action
         first, last = long(world.first[pair]), long(world.first[pair + 1])
         k = draw(world.cumulative, first, last, nature)
         row = world.row[k]
         after = code_of(codes, model.numbers, world.observation[world.next_state[k]])
-        if tables.next_configuration[row, x] < 0:
+        if machine.next_configuration[row, x] < 0:
             return REFUSED
         ended = 1 if world.terminated[k] else 0
         remember(model, seen, action, x, after, row, ended, world.extra[k], actions)
         if not np.isfinite(plan.value[plan.number[seen, x]]):
             return NOT_FINITE
-        go_on(world, tables, k, start, nature, ends, log)
+        go_on(world, machine, k, start, nature, ends, log)
         if model.numbers[FIRST]:
             return NEWS
     return RUNNING

@@ -12,22 +12,22 @@ from numpy.typing import NDArray
 from cranium._runtime.interrupt import held
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.tabular import kernels, live_kernels
-from cranium.learners.tabular.arrays import RANDOMS, Memory
+from cranium.learners.tabular.arrays import RANDOMS, LearnerTables
 
-__all__ = ["Brain", "QBrain"]
+__all__ = ["QLearningAgent", "TabularAgent"]
 
 
-class Brain(Protocol):
+class TabularAgent(Protocol):
     """What learns. Statuses below zero say what stopped it: see ``kernels``."""
 
-    memory: Memory
+    tables: LearnerTables
     config: LearnerConfig
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world; ``ends`` and ``log`` as in ``kernels.go_on``."""
 
     def prepare(self) -> None:
-        """Get ready for the next samples in a live environment, at most ``memory.CHUNK``."""
+        """Get ready for the next samples in a live environment, at most ``tables.CHUNK``."""
 
     def start(self, observation: int) -> int:
         """Begin an episode of a live environment; the first action."""
@@ -52,22 +52,24 @@ class Brain(Protocol):
         """Q, at least where the greedy policy goes, or everywhere: [O, X, A]."""
 
 
-class QBrain:
+class QLearningAgent:
     """Q-learning, CQL and CRM."""
 
-    def __init__(self, memory: Memory, config: TabularConfig, agent: np.random.Generator) -> None:
-        self.memory = memory
+    def __init__(
+        self, tables: LearnerTables, config: TabularConfig, rng: np.random.Generator
+    ) -> None:
+        self.tables = tables
         self.config = config
-        self.agent = agent
-        self.first = int(memory.space.start)
+        self.rng = rng
+        self.first = int(tables.space.start)
         self.address = 0
-        memory.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
+        tables.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
-        more = (steps, self.first, self.agent, nature, ends, log)
+        more = (steps, self.first, self.rng, nature, ends, log)
         with held():
-            return int(kernels.run(world, self.memory.mind, *more))
+            return int(kernels.run(world, self.tables.arrays, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
@@ -80,17 +82,17 @@ class QBrain:
 
     def prepare(self) -> None:
         """Draw the random numbers of the next actions, two for each; those that are left first."""
-        position, randoms = self.memory.position, self.memory.mind.randoms
+        position, randoms = self.tables.position, self.tables.arrays.randoms
         used = int(position[kernels.CURSOR])
         rest = randoms[used:].copy()
         randoms[: len(rest)] = rest
-        randoms[len(rest) :] = self.agent.random(RANDOMS - len(rest))
+        randoms[len(rest) :] = self.rng.random(RANDOMS - len(rest))
         position[kernels.CURSOR] = 0
-        self.address = self.memory.address
+        self.address = self.tables.address
 
     def grow(self, observations: int | None = None) -> None:
         """Make room."""
-        self.memory.grow(observations)
+        self.tables.grow(observations)
 
     def met(self, number: int, observation: Any) -> None:
         """Numbers are all it needs."""
@@ -100,4 +102,4 @@ class QBrain:
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
         """Q everywhere: [O, X, A]."""
-        return self.memory.mind.q
+        return self.tables.arrays.q

@@ -1,6 +1,6 @@
 """What a learner holds in arrays: the tables of the machine and the values, which may grow.
 
-The compiled functions see it as a :class:`~cranium.learners.tabular.kernels.Mind`.
+The compiled functions see it as a :class:`~cranium.learners.tabular.kernels.LearnerArrays`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cranium.learners.shaping import machine_values
 from cranium.learners.tabular import kernels
 from cranium.tables.space import OVERFLOW, GrowingSpace, copy_into, reachable
 
-__all__ = ["Memory", "open_space"]
+__all__ = ["LearnerTables", "open_space"]
 
 CHUNK = 1_000
 """How many samples are taken in a live environment between two looks at the clock, at most."""
@@ -47,7 +47,7 @@ def open_space(
     return space
 
 
-class Memory:
+class LearnerTables:
     """The arrays of a learner.
 
     Args:
@@ -75,12 +75,12 @@ class Memory:
         self._taken = (0, 0)  # how many labels and configurations the tables know
         self._look()
         self._allocate(observations, len(space), len(space.labels))
-        self.mind.settings[:] = (
+        self.arrays.settings[:] = (
             ("current", "seen", "reachable").index(self.config.configurations),
             config.discount,
             self.horizon,
         )
-        self.mind.rates[:] = (
+        self.arrays.rates[:] = (
             *_rate(self.config.learning_rate),
             *schedule_of(self.config.exploration),
             counts_episodes(self.config.learning_rate),
@@ -104,23 +104,25 @@ class Memory:
         self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
         more = 2 * configurations + extras + RANDOMS + kernels.RATES + kernels.SETTINGS
         self.floats = np.zeros(values + table + more)
-        self.mind: kernels.Mind = kernels.in_python(kernels.mind_of)(
+        self.arrays: kernels.LearnerArrays = kernels.in_python(kernels.arrays_from_buffers)(
             self.ints, self.floats, self.position
         )
-        self.mind.q[:] = self.config.first_value
-        self.mind.next_configuration[:] = kernels.UNKNOWN
-        self.mind.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
+        self.arrays.q[:] = self.config.first_value
+        self.arrays.next_configuration[:] = kernels.UNKNOWN
+        self.arrays.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
         self._point()
 
     @property
-    def tables(self) -> kernels.Tables:
+    def machine(self) -> kernels.MachineArrays:
         """What plans and options need of it."""
-        return kernels.Tables(*(getattr(self.mind, name) for name in kernels.Tables._fields))
+        return kernels.MachineArrays(
+            *(getattr(self.arrays, name) for name in kernels.MachineArrays._fields)
+        )
 
     @property
     def room(self) -> int:
         """For how many observations there is room."""
-        return int(self.mind.q.shape[0])
+        return int(self.arrays.q.shape[0])
 
     def grow(self, observations: int | None = None) -> None:
         """Make room for more observations, or for what was added to the configuration space.
@@ -130,14 +132,14 @@ class Memory:
         self._look()
         sizes = (observations or self.room, *self._sizes())
         extras = 1 + len(self.space.reward_functions)
-        room, width, _ = self.mind.q.shape
-        if sizes != (room, width, len(self.mind.reward)) or extras != len(self.mind.extra):
+        room, width, _ = self.arrays.q.shape
+        if sizes != (room, width, len(self.arrays.reward)) or extras != len(self.arrays.extra):
             self._reallocate(*sizes)
         self._take_over()
 
     def _sizes(self) -> tuple[int, int]:
         """The number of configurations and labels for which there must be room."""
-        labels, width = self.mind.reward.shape
+        labels, width = self.arrays.reward.shape
         if len(self.space) > width:
             width = max(2 * width, len(self.space))
         if len(self.space.labels) > labels:
@@ -145,14 +147,14 @@ class Memory:
         return width, labels
 
     def _reallocate(self, observations: int, width: int, labels: int) -> None:
-        old, held, position = self.mind, (self.ints, self.floats), self.position.copy()
+        old, held, position = self.arrays, (self.ints, self.floats), self.position.copy()
         try:
             self._allocate(observations, width, labels)
-            for name in kernels.Mind._fields:
+            for name in kernels.LearnerArrays._fields:
                 if name not in ("position", "targets"):
-                    copy_into(getattr(old, name), getattr(self.mind, name))
+                    copy_into(getattr(old, name), getattr(self.arrays, name))
         except BaseException:  # Ctrl-C loses nothing
-            self.mind, (self.ints, self.floats) = old, held
+            self.arrays, (self.ints, self.floats) = old, held
             self.position[:] = position
             raise
 
@@ -169,7 +171,7 @@ class Memory:
 
     def _take_over(self) -> None:
         """Copy new configurations and labels into the tables."""
-        mind, space, (rows, known) = self.mind, self.space, self._taken
+        arrays, space, (rows, known) = self.arrays, self.space, self._taken
         labels, count = len(space.labels), len(space)
         new = range(known, count)
         waited = [pair for x in new for pair in space.leading_to(x) if pair[1] < known]
@@ -177,34 +179,34 @@ class Memory:
         parts: list[Any] = [(slice(labels), columns), (news, slice(known)), *waited]
         tables = space.tables
         for part in parts:
-            mind.next_configuration[part] = tables.next_configuration[part]
-            mind.function[part] = tables.reward_function[part]
-            mind.reward[part] = tables.reward[part]
+            arrays.next_configuration[part] = tables.next_configuration[part]
+            arrays.function[part] = tables.reward_function[part]
+            arrays.reward[part] = tables.reward[part]
         accepting, terminal = tables.accepting[columns], tables.terminal[columns]
-        mind.ending[columns] = np.where(accepting, kernels.ACCEPTED, terminal)
+        arrays.ending[columns] = np.where(accepting, kernels.ACCEPTED, terminal)
         for x in new:
             configuration = space.configurations[x]
             if configuration == OVERFLOW:
-                mind.ending[x] = kernels.OVERFLOWED
+                arrays.ending[x] = kernels.OVERFLOWED
             number = self._counters.setdefault(configuration.counters, len(self._counters))
-            mind.counters[x] = number
+            arrays.counters[x] = number
         if self.config.shaping:
-            mind.potential[columns] = self._potentials(known)
+            arrays.potential[columns] = self._potentials(known)
         self._admit(new)
         self._taken = (labels, count)
 
     def _admit(self, new: range) -> None:
         """Add new configurations to the set of counterfactual ones, if they belong to it."""
-        mind, position = self.mind, self.position
+        arrays, position = self.arrays, self.position
         if self.config.configurations == "current":
-            mind.members[0], position[kernels.MEMBERS] = position[kernels.CONFIGURATION], 1
+            arrays.members[0], position[kernels.MEMBERS] = position[kernels.CONFIGURATION], 1
             return
         columns = slice(new.start, new.stop)
-        alive = mind.ending[columns] == kernels.GOES_ON
+        alive = arrays.ending[columns] == kernels.GOES_ON
         if self.config.configurations == "seen":
-            alive &= mind.known[mind.counters[columns]] > 0
+            alive &= arrays.known[arrays.counters[columns]] > 0
         members, first = new.start + np.flatnonzero(alive), int(position[kernels.MEMBERS])
-        mind.members[first : first + len(members)] = members
+        arrays.members[first : first + len(members)] = members
         position[kernels.MEMBERS] = first + len(members)
 
     def problem(self, status: int) -> Exception | None:

@@ -14,11 +14,11 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import UnsoundLabelsWarning
 from cranium.learners.episode_log import EpisodeLog, Floats
-from cranium.learners.evaluation import Evaluation, TabularExaminer
+from cranium.learners.evaluation import Evaluation, TabularEvaluator
 from cranium.learners.policy import Policy
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.agent import Brain
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.agent import TabularAgent
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TabularRun"]
@@ -36,32 +36,32 @@ class TabularRun:
         self,
         product: AutomatonAugmentedMDP,
         model: TabularProduct,
-        brain: Brain,
-        examiner: TabularExaminer,
+        agent: TabularAgent,
+        evaluator: TabularEvaluator,
         seed: int,
         log: bool = False,
     ) -> None:
         self.product = product
         self.model = model
-        self.brain = brain
-        self.examiner = examiner
-        self.world = _world(product, model, brain.memory)
+        self.agent = agent
+        self.evaluator = evaluator
+        self.world = _world(product, model, agent.tables)
         for number, seen in enumerate(model.world.observations):
-            brain.met(number, seen)
+            agent.met(number, seen)
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)  # an episode has at least one sample
         # What a live environment draws after reset(seed=seed).
         self.nature = seeding.np_random(seed)[0]
-        memory = brain.memory
+        tables = agent.tables
         draw, note = kernels.in_python(kernels.draw), kernels.in_python(kernels.note)
         starts = self.world.start_cumulative
-        first, start = draw(starts, 0, len(starts), self.nature), int(memory.space.start)
-        memory.position[kernels.STATE] = self.world.starts[first]
-        memory.position[kernels.CONFIGURATION] = start
-        note(memory.mind, start)
+        first, start = draw(starts, 0, len(starts), self.nature), int(tables.space.start)
+        tables.position[kernels.STATE] = self.world.starts[first]
+        tables.position[kernels.CONFIGURATION] = start
+        note(tables.arrays, start)
         self.rows = model.world.observation[model.state]
         # The learner has no number for a configuration beyond its own counter limit.
-        places = {x: number for number, x in enumerate(memory.space.configurations)}
+        places = {x: number for number, x in enumerate(tables.space.configurations)}
         numbers = np.array([places.get(x, -1) for x in model.space.configurations])
         self.columns = np.maximum(numbers, 0)[model.configuration]
         beyond = numbers[model.configuration] < 0
@@ -71,7 +71,7 @@ class TabularRun:
         """Take up to so many samples; a status."""
         self.log.empty(int(self.ends[0]))
         more = (self.nature, self.ends, self.log.ring)
-        return self.brain.run(self.world, min(steps, CHUNK), *more)
+        return self.agent.run(self.world, min(steps, CHUNK), *more)
 
     def logged(self, first: int = 0) -> Floats:
         """The log of the episodes from this one on, if it is wanted: [E, 3]."""
@@ -80,7 +80,7 @@ class TabularRun:
 
     def problem(self, status: int) -> Exception | None:
         """The machine's own error, if it refused to go on."""
-        return self.brain.memory.problem(status)
+        return self.agent.tables.problem(status)
 
     def evaluate(
         self,
@@ -89,18 +89,18 @@ class TabularRun:
         confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
     ) -> Evaluation:
         """Follow the greedy policy exactly; where it knows nothing at all it acts at random."""
-        best = np.argmax(self.brain.values()[self.rows, self.columns], axis=1)
-        known = self.brain.known()
+        best = np.argmax(self.agent.values()[self.rows, self.columns], axis=1)
+        known = self.agent.known()
         if known is not None:
             best = np.where(known[self.rows, self.columns], best, ANY)
-        return self.examiner.examine_actions(best, optimum=optimum, beyond=self.beyond)
+        return self.evaluator.evaluate_actions(best, optimum=optimum, beyond=self.beyond)
 
     def policy(self) -> Policy:
         """What was learned."""
         world = self.model.world
-        space = self.brain.memory.space
+        space = self.agent.tables.space
         return Policy(
-            self.brain.values(everything=True)[:, : len(space)].copy(),
+            self.agent.values(everything=True)[:, : len(space)].copy(),
             world.observations,
             tuple(space.configurations),
             self.product.automaton,
@@ -136,8 +136,8 @@ def _cumulative(world: TabularWorld) -> Floats:
     return total
 
 
-def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory) -> Any:
-    world, space = model.world, memory.space
+def _world(product: AutomatonAugmentedMDP, model: TabularProduct, tables: LearnerTables) -> Any:
+    world, space = model.world, tables.space
     known = frozenset(product.automaton.propositions)
     rows = [space.label_index(label & known) for label in world.labels]
     extra = np.zeros((len(world.next_state), 1 + len(space.reward_functions)))
@@ -146,7 +146,7 @@ def _world(product: AutomatonAugmentedMDP, model: TabularProduct, memory: Memory
     for number, function in enumerate(space.reward_functions):
         extra[:, 1 + number] = [world.pay(function, k) for k in range(len(extra))]
     starts = np.flatnonzero(world.initial)
-    return kernels.World(
+    return kernels.WorldArrays(
         world.first,
         world.next_state,
         _cumulative(world),

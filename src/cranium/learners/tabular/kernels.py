@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.jit import compiled, inlined
 
-__all__ = ["Mind", "World", "learn", "mind_of", "run"]
+__all__ = ["LearnerArrays", "WorldArrays", "arrays_from_buffers", "learn", "run"]
 
 long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 """For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
@@ -42,7 +42,7 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-class World(NamedTuple):
+class WorldArrays(NamedTuple):
     """A finite world, for the loop: S states, A actions, K outcomes."""
 
     first: Ints  # [S·A + 1]
@@ -56,7 +56,7 @@ class World(NamedTuple):
     observation: Ints  # [S]
 
 
-class Mind(NamedTuple):
+class LearnerArrays(NamedTuple):
     """What a learner knows and is told: O observations, X configurations, A actions, L labels."""
 
     q: Floats  # [O, X, A]
@@ -78,8 +78,8 @@ class Mind(NamedTuple):
     position: Longs  # [19]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?), buffers
 
 
-class Tables(NamedTuple):
-    """Of a mind, what plans and options need: the fewer arrays, the sooner they are compiled."""
+class MachineArrays(NamedTuple):
+    """Of a arrays, what plans and options need: the fewer arrays, the sooner they are compiled."""
 
     next_configuration: Ints  # [L, X]
     function: Ints  # [L, X]
@@ -90,7 +90,7 @@ class Tables(NamedTuple):
 
 
 @inlined
-def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
+def arrays_from_buffers(ints: Ints, floats: Floats, position: Longs) -> LearnerArrays:
     """The arrays of a learner, as views into its buffers."""
     observations, configurations = position[SIZES], position[SIZES + 1]
     actions, labels = position[SIZES + 2], position[SIZES + 3]
@@ -101,7 +101,7 @@ def mind_of(ints: Ints, floats: Floats, position: Longs) -> Mind:
     a = counted * configurations * actions
     b, f = a + 2 * table, values + table
     g = f + 2 * x + extras + randoms
-    return Mind(
+    return LearnerArrays(
         floats[:values].reshape((observations, configurations, actions)),
         ints[:a].reshape((counted, configurations, actions)),
         ints[a : a + table].reshape((labels, configurations)),
@@ -149,27 +149,29 @@ def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, 
 
 
 @inlined
-def paid(tables: Tables, row: int, x: int, extra: Floats) -> float:
+def paid(machine: MachineArrays, row: int, x: int, extra: Floats) -> float:
     """The reward of reading a label in a configuration."""
-    reward: float = tables.reward[row, x] + extra[0]
-    if tables.function[row, x] >= 0:
-        reward += extra[1 + tables.function[row, x]]
+    reward: float = machine.reward[row, x] + extra[0]
+    if machine.function[row, x] >= 0:
+        reward += extra[1 + machine.function[row, x]]
     return reward
 
 
 @inlined
-def arrays_of(mind: Mind) -> tuple[Floats, Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats]:
+def update_arguments(
+    arrays: LearnerArrays,
+) -> tuple[Floats, Ints, Ints, Ints, Ints, Ints, Floats, Floats, Floats]:
     """The first arguments of :func:`learn`."""
     return (
-        mind.q,
-        mind.visits,
-        mind.next_configuration,
-        mind.function,
-        mind.ending,
-        mind.members,
-        mind.reward,
-        mind.potential,
-        mind.targets,
+        arrays.q,
+        arrays.visits,
+        arrays.next_configuration,
+        arrays.function,
+        arrays.ending,
+        arrays.members,
+        arrays.reward,
+        arrays.potential,
+        arrays.targets,
     )
 
 
@@ -237,14 +239,14 @@ def _admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, cou
 
 
 @inlined
-def note(mind: Mind, x: int) -> None:
+def note(arrays: LearnerArrays, x: int) -> None:
     """Let the set of imagined configurations follow the real one."""
-    kind, position = int(mind.settings[0]), mind.position
+    kind, position = int(arrays.settings[0]), arrays.position
     if kind == CURRENT:
-        mind.members[0], position[MEMBERS] = x, 1
-    elif kind == SEEN and not mind.known[mind.counters[x]]:
+        arrays.members[0], position[MEMBERS] = x, 1
+    elif kind == SEEN and not arrays.known[arrays.counters[x]]:
         position[MEMBERS] = _admit(
-            x, mind.counters, mind.known, mind.ending, mind.members, position[MEMBERS]
+            x, arrays.counters, arrays.known, arrays.ending, arrays.members, position[MEMBERS]
         )
 
 
@@ -269,8 +271,8 @@ def enter(log: Floats, episodes: int, sample: int, earned: float, success: bool)
 
 @compiled
 def go_on(
-    world: World,
-    tables: Tables,
+    world: WorldArrays,
+    machine: MachineArrays,
     k: int,
     start: int,
     nature: np.random.Generator,
@@ -281,19 +283,19 @@ def go_on(
 
     The set of imagined configurations stays as it is.
     """
-    position = tables.position
+    position = machine.position
     row, x = world.row[k], position[CONFIGURATION]
-    then = tables.next_configuration[row, x]
+    then = machine.next_configuration[row, x]
     position[AGE] += 1
     position[SAMPLES] += 1
-    ends[3] += paid(tables, row, x, world.extra[k])
-    over = world.terminated[k] or tables.ending[then] != GOES_ON
-    if over or position[AGE] == int(tables.settings[2]):
-        success = tables.ending[then] == ACCEPTED
+    ends[3] += paid(machine, row, x, world.extra[k])
+    over = world.terminated[k] or machine.ending[then] != GOES_ON
+    if over or position[AGE] == int(machine.settings[2]):
+        success = machine.ending[then] == ACCEPTED
         enter(log, int(ends[0]), position[SAMPLES], ends[3], success)
         ends[0] += 1
         ends[1] += success
-        ends[2] += tables.ending[then] == OVERFLOWED
+        ends[2] += machine.ending[then] == OVERFLOWED
         ends[3] = 0.0
         index = draw(world.start_cumulative, long(0), world.starts.shape[0], nature)
         position[STATE], position[CONFIGURATION], position[AGE] = world.starts[index], start, 0
@@ -315,11 +317,11 @@ def rates_at(rates: Floats, sample: int, episodes: int) -> tuple[float, float, f
 
 @compiled
 def run(
-    world: World,
-    mind: Mind,
+    world: WorldArrays,
+    arrays: LearnerArrays,
     steps: int,
     start: int,
-    agent: np.random.Generator,
+    rng: np.random.Generator,
     nature: np.random.Generator,
     ends: Floats,
     log: Floats,
@@ -329,13 +331,13 @@ def run(
     Here :func:`go_on` and :func:`note` are written out: called with tuples of arrays, they would
     take most of the time.
     """
-    arrays = arrays_of(mind)
-    q, _, next_configuration, function, ending, members, reward, _, _ = arrays
-    counters, known, rates, position = mind.counters, mind.known, mind.rates, mind.position
+    arguments = update_arguments(arrays)
+    q, _, next_configuration, function, ending, members, reward, _, _ = arguments
+    counters, known, rates, position = arrays.counters, arrays.known, arrays.rates, arrays.position
     first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
     terminated, extra, starts = world.terminated, world.extra, world.starts
     start_cumulative, observation = world.start_cumulative, world.observation
-    kind, discount, horizon = int(mind.settings[0]), mind.settings[1], int(mind.settings[2])
+    kind, discount, horizon = int(arrays.settings[0]), arrays.settings[1], int(arrays.settings[2])
     actions = q.shape[2]
     state, x, age = position[STATE], position[CONFIGURATION], position[AGE]
     sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
@@ -343,7 +345,7 @@ def run(
     for _ in range(steps):
         seen = observation[state]
         rate, power, epsilon = rates_at(rates, sample, episodes)
-        explore, pick = agent.random(), agent.random()
+        explore, pick = rng.random(), rng.random()
         action = choose(q, seen, x, epsilon, explore, pick)
         pair = state * actions + action
         k = draw(cumulative, long(first[pair]), long(first[pair + 1]), nature)
@@ -353,7 +355,7 @@ def run(
             status = REFUSED
             break
         ahead = 0.0 if terminated[k] else discount
-        learn(*arrays, extra, count, seen, action, after, row, k, ahead, rate, power)
+        learn(*arguments, extra, count, seen, action, after, row, k, ahead, rate, power)
         if not np.isfinite(q[seen, x, action]):
             status = NOT_FINITE
             break

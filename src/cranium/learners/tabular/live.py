@@ -13,10 +13,10 @@ from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.errors import WorldError, shorten
 from cranium.learners.episode_log import EpisodeLog, Floats
-from cranium.learners.evaluation import Evaluation, LiveExaminer
+from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.policy import Policy
 from cranium.learners.tabular import kernels, live_kernels
-from cranium.learners.tabular.agent import Brain
+from cranium.learners.tabular.agent import TabularAgent
 from cranium.learners.tabular.arrays import CHUNK
 from cranium.learners.wrappers import Guard, check_reward, check_told
 from cranium.worlds.enumeration import check_finite
@@ -38,8 +38,8 @@ class LiveRun:
         self,
         env: gym.Env[Any, Any],
         product: AutomatonAugmentedMDP,
-        brain: Brain,
-        examiner: LiveExaminer,
+        agent: TabularAgent,
+        evaluator: LiveEvaluator,
         seed: int,
         discretise: Discretise | None,
         log: bool = False,
@@ -60,8 +60,8 @@ class LiveRun:
             check_finite(product.env.observation_space, "discretise=lambda observation: …")
         self.env = env
         self.product = product
-        self.brain = brain
-        self.examiner = examiner
+        self.agent = agent
+        self.evaluator = evaluator
         self.seed: int | None = seed
         self.discretise = discretise
         self.first_action = int(actions.start)
@@ -79,10 +79,10 @@ class LiveRun:
     def learn(self, steps: int) -> int:  # noqa: C901 - in one piece, because calls cost
         """Take up to so many samples; a status."""
         # Everything that is used in each step is a local name: that is half of what a step costs.
-        self.brain.prepare()
+        self.agent.prepare()
         step, experience, numbers, rows = (
             self.env.step,
-            self.brain.experience,
+            self.agent.experience,
             self.numbers,
             self.rows,
         )
@@ -108,7 +108,7 @@ class LiveRun:
             except (AttributeError, KeyError):
                 after, what = self._number(ground), self._row(info)
             if pays:
-                x = int(self.brain.memory.position[kernels.CONFIGURATION])
+                x = int(self.agent.tables.position[kernels.CONFIGURATION])
                 self._pay(called, ground, info)
             if over:
                 ended = terminated and info["ground_terminated"]
@@ -120,8 +120,8 @@ class LiveRun:
                     return action
             if pays:
                 self.ground = ground
-                mind = self.brain.memory.mind
-                check_reward(float(reward), PAID(mind, what // live_kernels.ROW, x, mind.extra))
+                arrays = self.agent.tables.arrays
+                check_reward(float(reward), PAID(arrays, what // live_kernels.ROW, x, arrays.extra))
             if reward:
                 self.ends[3] += float(reward)
             if over:
@@ -132,16 +132,16 @@ class LiveRun:
         return kernels.RUNNING
 
     def _check_configuration(self) -> None:
-        memory = self.brain.memory
-        x = int(memory.position[kernels.CONFIGURATION])
-        self.guard.check_configuration(memory.space.configurations[x])
+        tables = self.agent.tables
+        x = int(tables.position[kernels.CONFIGURATION])
+        self.guard.check_configuration(tables.space.configurations[x])
 
     def _end(self, info: dict[str, Any]) -> None:
         """Account for an episode."""
         episodes, successes, overflows, earned = self.ends
         self._check_configuration()
         success = self.guard.success
-        self.log.add(int(self.brain.memory.position[kernels.SAMPLES]), earned, success)
+        self.log.add(int(self.agent.tables.position[kernels.SAMPLES]), earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
 
     def logged(self, first: int = 0) -> Floats:
@@ -153,18 +153,18 @@ class LiveRun:
         self.guard.begin()
         self.seed = None
         self.ground = self._ground(observation)
-        return self.brain.start(self._number(self.ground))
+        return self.agent.start(self._number(self.ground))
 
     def _go_on(self, status: int, what: Any, called: int, ground: Any, info: Any) -> int:
         """Where a configuration was never met, add it; the next action, or a status."""
-        memory = self.brain.memory
+        tables = self.agent.tables
         while status == kernels.UNKNOWN:
             row = live_kernels.read(what[1])[0]
-            memory.space.step(row, int(memory.position[kernels.CONFIGURATION]))
-            self.brain.grow()
+            tables.space.step(row, int(tables.position[kernels.CONFIGURATION]))
+            self.agent.grow()
             if self.pays:
                 self._pay(called, ground, info)
-            status = self.brain.experience(*what)
+            status = self.agent.experience(*what)
         return status
 
     def _ground(self, observation: Any) -> Any:
@@ -184,11 +184,11 @@ class LiveRun:
             ) from None
         if number is None:
             number = len(self.observations)
-            if number == self.brain.memory.room:
-                self.brain.grow(2 * number)
+            if number == self.agent.tables.room:
+                self.agent.grow(2 * number)
             self.numbers[key] = number
             self.observations.append(kept(seen))
-            self.brain.met(number, seen)
+            self.agent.met(number, seen)
         if self.discretise is None and type(seen) is np.ndarray:
             self.numbers[seen.tobytes()] = number  # is found more quickly the next time
         return number
@@ -198,14 +198,14 @@ class LiveRun:
         check_told(info)
         label = info["label"]
         if label not in self.rows:
-            self.rows[label] = live_kernels.ROW * self.brain.memory.space.add_label(label)
-            self.brain.grow()
+            self.rows[label] = live_kernels.ROW * self.agent.tables.space.add_label(label)
+            self.agent.grow()
         return self.rows[label]
 
     def _pay(self, action: int, ground: Any, info: dict[str, Any]) -> None:
-        extra = self.brain.memory.mind.extra
+        extra = self.agent.tables.arrays.extra
         extra[0] = info.get("ground_reward", 0.0)
-        for number, function in enumerate(self.brain.memory.space.reward_functions):
+        for number, function in enumerate(self.agent.tables.space.reward_functions):
             extra[1 + number] = paid_for(function, self.ground, action, ground)
 
     def problem(self, status: int) -> Exception | None:  # noqa: ARG002
@@ -214,15 +214,15 @@ class LiveRun:
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
-        policy = self._policy(self.brain.values()).with_unknown("random")
-        return self.examiner.examine(policy, optimum=optimum, confirm=confirm)
+        policy = self._policy(self.agent.values()).with_unknown("random")
+        return self.evaluator.evaluate_policy(policy, optimum=optimum, confirm=confirm)
 
     def policy(self) -> Policy:
         """What was learned."""
-        return self._policy(self.brain.values(everything=True))
+        return self._policy(self.agent.values(everything=True))
 
     def _policy(self, values: NDArray[np.float64]) -> Policy:
-        space = self.brain.memory.space
+        space = self.agent.tables.space
         return Policy(
             values[: len(self.observations), : len(space)].copy(),
             tuple(self.observations),

@@ -27,13 +27,13 @@ from cranium.learners.tabular.kernels import (
     POSITION,
     SAMPLES,
     STATE,
-    Mind,
-    arrays_of,
+    LearnerArrays,
+    arrays_from_buffers,
     choose,
     learn,
-    mind_of,
     note,
     rates_at,
+    update_arguments,
 )
 
 __all__ = ["experience", "read", "start"]
@@ -69,11 +69,11 @@ _floats_at = _array_at(types.float64, ctypes.c_double)
 
 
 @inlined
-def _mind_at(address: int) -> Mind:
+def _arrays_at(address: int) -> LearnerArrays:
     position = _longs_at(address, POSITION)
     ints = _ints_at(position[BUFFERS], position[BUFFERS + 2])
     floats = _floats_at(position[BUFFERS + 1], position[BUFFERS + 3])
-    return mind_of(ints, floats, position)
+    return arrays_from_buffers(ints, floats, position)
 
 
 def read(what: int) -> tuple[int, bool, bool]:
@@ -87,13 +87,13 @@ def read(what: int) -> tuple[int, bool, bool]:
 
 
 @inlined
-def _next_action(mind: Mind) -> int:
-    position = mind.position
+def _next_action(arrays: LearnerArrays) -> int:
+    position = arrays.position
     cursor = position[CURSOR]
     position[CURSOR] = cursor + 2
     seen, x = position[STATE], position[CONFIGURATION]
-    epsilon = rates_at(mind.rates, position[SAMPLES], position[EPISODES])[2]
-    action = choose(mind.q, seen, x, epsilon, mind.randoms[cursor], mind.randoms[cursor + 1])
+    epsilon = rates_at(arrays.rates, position[SAMPLES], position[EPISODES])[2]
+    action = choose(arrays.q, seen, x, epsilon, arrays.randoms[cursor], arrays.randoms[cursor + 1])
     position[ACTION] = action
     return action
 
@@ -101,28 +101,28 @@ def _next_action(mind: Mind) -> int:
 @compiled
 def start(address: int, observation: int, x: int) -> int:
     """Begin an episode with this observation; the first action."""
-    mind = _mind_at(address)
-    position = mind.position
+    arrays = _arrays_at(address)
+    position = arrays.position
     position[STATE], position[CONFIGURATION], position[AGE] = observation, x, 0
-    note(mind, x)
-    return _next_action(mind)
+    note(arrays, x)
+    return _next_action(arrays)
 
 
 @compiled
 def experience(address: int, after: int, what: int) -> int:
     """Learn from what the last action led to; the next action, or what stopped it (below zero)."""
-    mind = _mind_at(address)
-    position, row = mind.position, what // ROW
+    arrays = _arrays_at(address)
+    position, row = arrays.position, what // ROW
     seen, x, action = position[STATE], position[CONFIGURATION], position[ACTION]
-    then: int = mind.next_configuration[row, x]
+    then: int = arrays.next_configuration[row, x]
     if then < 0:
         return then
-    rate, power, _ = rates_at(mind.rates, position[SAMPLES], position[EPISODES])
-    extra = mind.extra.reshape((1, mind.extra.shape[0]))
-    ahead = 0.0 if what % ROW == ENDED else mind.settings[1]
+    rate, power, _ = rates_at(arrays.rates, position[SAMPLES], position[EPISODES])
+    extra = arrays.extra.reshape((1, arrays.extra.shape[0]))
+    ahead = 0.0 if what % ROW == ENDED else arrays.settings[1]
     count = position[MEMBERS]
-    learn(*arrays_of(mind), extra, count, seen, action, after, row, 0, ahead, rate, power)
-    if not np.isfinite(mind.q[seen, x, action]):
+    learn(*update_arguments(arrays), extra, count, seen, action, after, row, 0, ahead, rate, power)
+    if not np.isfinite(arrays.q[seen, x, action]):
         return NOT_FINITE
     position[AGE] += 1
     position[SAMPLES] += 1
@@ -130,5 +130,5 @@ def experience(address: int, after: int, what: int) -> int:
     if what % ROW >= OVER:
         position[EPISODES] += 1
         return 0
-    note(mind, then)
-    return _next_action(mind)
+    note(arrays, then)
+    return _next_action(arrays)

@@ -17,10 +17,10 @@ from cranium.automata.outcomes import Outcomes
 from cranium.automata.transition import Configuration
 from cranium.learners.config import OptionsConfig
 from cranium.learners.tabular import kernels, live_kernels, options_kernels
-from cranium.learners.tabular.arrays import Memory
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables.space import copy_into, reachable
 
-__all__ = ["OptionsBrain", "targets"]
+__all__ = ["OptionsAgent", "targets"]
 
 
 def targets(automaton: CountingRewardAutomaton) -> dict[Configuration, list[Configuration]]:
@@ -43,30 +43,32 @@ def targets(automaton: CountingRewardAutomaton) -> dict[Configuration, list[Conf
     return found
 
 
-class OptionsBrain:
+class OptionsAgent:
     """Options of a machine without counters, so that a configuration is a machine state.
 
     All options are known from the start, because the machine is: labels need not be met for that.
     """
 
-    def __init__(self, memory: Memory, config: OptionsConfig, agent: np.random.Generator) -> None:
-        self.memory = memory
+    def __init__(
+        self, tables: LearnerTables, config: OptionsConfig, rng: np.random.Generator
+    ) -> None:
+        self.tables = tables
         self.config = config
-        self.agent = agent
-        self.first = int(memory.space.start)
+        self.rng = rng
+        self.first = int(tables.space.start)
         self.action = 0
-        found = targets(memory.space.automaton)
+        found = targets(tables.space.automaton)
         pairs = [
-            (memory.space.encode(x), [memory.space.encode(y) for y in found[x]]) for x in found
+            (tables.space.encode(x), [tables.space.encode(y) for y in found[x]]) for x in found
         ]
         self.pairs = [(x, y) for x, ends in sorted(pairs) for y in ends]
-        if len(memory.space) > memory.mind.q.shape[1]:
-            memory.grow()
+        if len(tables.space) > tables.arrays.q.shape[1]:
+            tables.grow()
         self.options = self._allocate()
 
     def _allocate(self) -> options_kernels.Options:
-        config, mind = self.config, self.memory.mind
-        room, width, actions = mind.q.shape
+        config, arrays = self.config, self.tables.arrays
+        room, width, actions = arrays.q.shape
         count = len(self.pairs)
         source, target = np.array(self.pairs, np.int32).reshape(-1, 2).T.copy()
         rewards = (config.success_reward, config.failure_reward)
@@ -85,13 +87,13 @@ class OptionsBrain:
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
-        more = (steps, self.first, self.agent, nature, ends, log)
+        more = (steps, self.first, self.rng, nature, ends, log)
         with held():
-            return int(options_kernels.run(world, self.memory.tables, self.options, *more))
+            return int(options_kernels.run(world, self.tables.machine, self.options, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""
-        position = self.memory.position
+        position = self.tables.position
         position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
         return self._next_action()
 
@@ -101,36 +103,36 @@ class OptionsBrain:
     def experience(self, after: int, what: int) -> int:
         """Learn from what the action led to; the next action, or a status."""
         row, terminated, over = live_kernels.read(what)
-        mind, position = self.memory.mind, self.memory.position
+        arrays, position = self.tables.arrays, self.tables.position
         seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
         status: int = options_kernels.experience(
             self.options,
-            self.memory.tables,
+            self.tables.machine,
             seen,
             self.action,
             after,
             row,
             terminated,
             over,
-            mind.extra,
+            arrays.extra,
         )
         if status < 0:
             return status
         position[kernels.SAMPLES] += 1
         position[kernels.STATE] = after
-        position[kernels.CONFIGURATION] = mind.next_configuration[row, x]
+        position[kernels.CONFIGURATION] = arrays.next_configuration[row, x]
         return 0 if over else self._next_action()
 
     def _next_action(self) -> int:
-        position = self.memory.position
+        position = self.tables.position
         seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
-        self.action = int(options_kernels.act(self.options, seen, x, *self.agent.random(4)))
+        self.action = int(options_kernels.act(self.options, seen, x, *self.rng.random(4)))
         return self.action
 
     def grow(self, observations: int | None = None) -> None:
         """Make room."""
-        self.memory.grow(observations)
-        room, width, _ = self.memory.mind.q.shape
+        self.tables.grow(observations)
+        room, width, _ = self.tables.arrays.q.shape
         if (len(self.options.low), len(self.options.first)) == (room, width + 1):
             return
         old, self.options = self.options, self._allocate()
@@ -151,7 +153,7 @@ class OptionsBrain:
         the one that was worth most on average. Without options it is the first action.
         """
         options = self.options
-        room, width, actions = self.memory.mind.q.shape
+        room, width, actions = self.tables.arrays.q.shape
         best = np.zeros((room, width), np.int64)
         for x in range(width):
             own = slice(options.first[x], options.first[x + 1])

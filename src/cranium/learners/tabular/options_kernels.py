@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.jit import compiled
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.kernels import Floats, Ints, Longs, Tables, World
+from cranium.learners.tabular.kernels import Floats, Ints, Longs, MachineArrays, WorldArrays
 
 __all__ = ["Options", "act", "experience", "learn", "run", "settle"]
 
@@ -22,7 +22,7 @@ RATE, EXPLORATION, SUCCESS, FAILURE = range(4)
 
 
 class Options(NamedTuple):
-    """What is known of N options, those of a configuration side by side: O, X, A as in ``Mind``."""
+    """The values of N options, sorted by configuration; O, X, A as in ``LearnerArrays``."""
 
     low: Floats  # [O, N, A]; values of actions on the way to the option's target
     high: Floats  # [O, N]; values of options where they begin
@@ -77,7 +77,7 @@ def act(
 @compiled
 def learn(
     options: Options,
-    tables: Tables,
+    machine: MachineArrays,
     observation: int,
     action: int,
     after: int,
@@ -92,17 +92,17 @@ def learn(
     aims, low = options.aims, options.low
     for option in range(options.source.shape[0]):
         x = options.source[option]
-        then = tables.next_configuration[row, x]
+        then = machine.next_configuration[row, x]
         if then == x:
-            aims[option] = kernels.paid(tables, row, x, extra)
+            aims[option] = kernels.paid(machine, row, x, extra)
             if not terminated:
-                aims[option] += tables.settings[1] * low[after, option].max()
+                aims[option] += machine.settings[1] * low[after, option].max()
         else:
             reached = then == options.target[option]
             aims[option] = options.settings[SUCCESS if reached else FAILURE]
     finite = True
     for option in range(options.source.shape[0]):
-        if tables.next_configuration[row, options.source[option]] >= 0:
+        if machine.next_configuration[row, options.source[option]] >= 0:
             value = low[observation, option, action]
             value += options.settings[RATE] * (aims[option] - value)
             low[observation, option, action] = value
@@ -130,7 +130,7 @@ def settle(options: Options, after: int, then: int, terminated: bool) -> bool:
 @compiled
 def experience(
     options: Options,
-    tables: Tables,
+    machine: MachineArrays,
     observation: int,
     action: int,
     after: int,
@@ -140,15 +140,15 @@ def experience(
     extra: Floats,  # [1 + F]
 ) -> int:
     """Learn from what an action led to; what stops it, or RUNNING."""
-    x = tables.position[kernels.CONFIGURATION]
-    then: int = tables.next_configuration[row, x]
+    x = machine.position[kernels.CONFIGURATION]
+    then: int = machine.next_configuration[row, x]
     if then < 0:
         return then
-    if not learn(options, tables, observation, action, after, row, terminated, extra):
+    if not learn(options, machine, observation, action, after, row, terminated, extra):
         return kernels.NOT_FINITE
     if options.progress[OPTION] >= 0:
-        options.sums[0] += options.sums[1] * kernels.paid(tables, row, x, extra)
-        options.sums[1] *= tables.settings[1]
+        options.sums[0] += options.sums[1] * kernels.paid(machine, row, x, extra)
+        options.sums[1] *= machine.settings[1]
         if (over or then != x) and not settle(options, after, then, terminated):
             return kernels.NOT_FINITE
     return kernels.RUNNING
@@ -156,35 +156,35 @@ def experience(
 
 @compiled
 def run(
-    world: World,
-    tables: Tables,
+    world: WorldArrays,
+    machine: MachineArrays,
     options: Options,
     steps: int,
     start: int,
-    agent: np.random.Generator,
+    rng: np.random.Generator,
     nature: np.random.Generator,
     ends: Floats,
     log: Floats,
 ) -> int:
     """Interact and learn for so many samples; what stopped it early, or RUNNING."""
-    position = tables.position
+    position = machine.position
     for _ in range(steps):
         state, x = position[kernels.STATE], position[kernels.CONFIGURATION]
         seen = world.observation[state]
-        explore, which, vary, pick = agent.random(), agent.random(), agent.random(), agent.random()
+        explore, which, vary, pick = rng.random(), rng.random(), rng.random(), rng.random()
         action = act(options, seen, x, explore, which, vary, pick)
         pair = state * options.low.shape[2] + action
         first, last = kernels.long(world.first[pair]), kernels.long(world.first[pair + 1])
         k = kernels.draw(world.cumulative, first, last, nature)
         row, after = world.row[k], world.observation[world.next_state[k]]
-        then, terminated = tables.next_configuration[row, x], world.terminated[k]
-        over = terminated or position[kernels.AGE] + 1 == int(tables.settings[2])
+        then, terminated = machine.next_configuration[row, x], world.terminated[k]
+        over = terminated or position[kernels.AGE] + 1 == int(machine.settings[2])
         if then >= 0:
-            over = over or tables.ending[then] != kernels.GOES_ON
+            over = over or machine.ending[then] != kernels.GOES_ON
         status = experience(
-            options, tables, seen, action, after, row, terminated, over, world.extra[k]
+            options, machine, seen, action, after, row, terminated, over, world.extra[k]
         )
         if status < 0:
             return status
-        kernels.go_on(world, tables, k, start, nature, ends, log)
+        kernels.go_on(world, machine, k, start, nature, ends, log)
     return kernels.RUNNING
