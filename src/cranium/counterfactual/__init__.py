@@ -6,14 +6,17 @@ machine: the label is known, so the machine says what it would have done and pai
 
 from cranium.counterfactual.relabel import MachineTables, Relabelled, relabel
 from cranium.counterfactual.sets import (
+    AnyConfigurationSet,
     ConfigurationArrays,
     ConfigurationSet,
     Current,
     Reachable,
     Seen,
+    configuration_set,
 )
 
 __all__ = [
+    "AnyConfigurationSet",
     "ConfigurationArrays",
     "ConfigurationSet",
     "Current",
@@ -21,5 +24,6 @@ __all__ = [
     "Reachable",
     "Relabelled",
     "Seen",
+    "configuration_set",
     "relabel",
 ]

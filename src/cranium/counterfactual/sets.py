@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranium.automata.transition import Configuration
+from cranium.errors import InvalidArgumentError, shorten
 
-__all__ = ["ConfigurationArrays", "ConfigurationSet", "Current", "Reachable", "Seen"]
+__all__ = [
+    "AnyConfigurationSet",
+    "ConfigurationArrays",
+    "ConfigurationSet",
+    "Current",
+    "Reachable",
+    "Seen",
+    "configuration_set",
+]
 
 
 class ConfigurationArrays(NamedTuple):
@@ -52,8 +61,8 @@ class ConfigurationSet(Protocol):
     never are: a set need not care about either.
 
     Attributes:
-        sample: How many of the candidates are drawn for each transition, uniformly and with
-            replacement. None takes all of them.
+        sample: How many of the candidates are drawn for each transition, uniformly. None takes all
+            of them, and so does a number that is not less than how many there are.
         seen_only: Whether candidates are left out as long as their counter values have not
             occurred in training.
     """
@@ -146,3 +155,36 @@ class Seen(Reachable):
     """
 
     seen_only: bool = True
+
+
+AnyConfigurationSet = Literal["current", "seen", "reachable"] | ConfigurationSet
+"""A set of configurations, or the name of one."""
+
+
+def configuration_set(configurations: AnyConfigurationSet) -> ConfigurationSet:
+    """Return the set that a name stands for; a set is returned as it is.
+
+    Example:
+        >>> configuration_set("seen")
+        Seen(limit=None, sample=None, seen_only=True)
+        >>> configuration_set("all")
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: configurations are current, seen, reachable or a set of
+          configurations, not 'all'
+          fix: a set is an object with `sample`, `seen_only` and `candidates(configurations, real)`
+    """
+    if isinstance(configurations, str):
+        named: dict[str, ConfigurationSet] = {
+            "current": Current(),
+            "seen": Seen(),
+            "reachable": Reachable(),
+        }
+        if configurations in named:
+            return named[configurations]
+    elif isinstance(configurations, ConfigurationSet) and not isinstance(configurations, type):
+        return configurations
+    raise InvalidArgumentError(
+        "configurations are current, seen, reachable or a set of configurations, not "
+        f"{shorten(configurations)}",
+        fix="a set is an object with `sample`, `seen_only` and `candidates(configurations, real)`",
+    )
