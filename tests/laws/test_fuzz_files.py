@@ -195,7 +195,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(policies, tmp_path):
                 for _ in range(100):
                     stream.write(piece)
     with pytest.MonkeyPatch.context() as patched, small():
-        patched.setattr("cranium.learners.archive.MOST_BYTES", 250 << 20)
+        patched.setattr("cranium.npz.MOST_BYTES", 250 << 20)
         with pytest.raises(FileFormatError, match="not a policy of ours"):
             cranium.Policy.load(path)
 

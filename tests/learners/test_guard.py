@@ -10,9 +10,9 @@ import pytest
 from support.lying_wrappers import DUMB, HONEST, LIARS, Walk
 
 import cranium
+from cranium.counterfactual.wrapper_checks import Guard, check_end
 from cranium.errors import WorldError
 from cranium.learners import train
-from cranium.learners.wrappers import Guard, check_end
 
 SMALL = {"hidden": (8,), "batch": 4, "warmup": 4, "replay": 100}
 TOLD = {

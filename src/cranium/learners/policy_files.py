@@ -27,7 +27,6 @@ from cranium.errors import (
 )
 from cranium.formats.files import dumps, loads
 from cranium.io import open_regular, write_bytes
-from cranium.learners.archive import MOST_BYTES, MOST_ROWS, MOST_TEXT, read_arrays
 from cranium.learners.fingerprint import OLD, differences
 from cranium.learners.policy import Policy
 from cranium.learners.serialisation import (
@@ -39,6 +38,7 @@ from cranium.learners.serialisation import (
     space_from,
     whole,
 )
+from cranium.npz import MOST_BYTES, MOST_ROWS, MOST_TEXT, read_arrays
 
 __all__ = ["load_policy", "save_policy"]
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cranium._runtime.interrupt import held
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
 from cranium.errors import WorldError
 from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.arrays import put
@@ -29,7 +30,6 @@ from cranium.learners.memory_limit import check_memory
 from cranium.learners.schedules import rate_at
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.arrays import CHUNK
-from cranium.learners.wrappers import Guard, check_reward, check_told
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["LiveDeepRun"]

@@ -13,6 +13,7 @@ from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding
 from cranium.aamdp.planning import find_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
 from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.counterfactual.wrapper_checks import check_wrappers
 from cranium.errors import InvalidArgumentError, UnknownNameError, WorldError, shorten
 from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
@@ -21,7 +22,6 @@ from cranium.learners.sb3.buffers import (
 from cranium.learners.sb3.checks import check_actions, check_ground, check_normalisation
 from cranium.learners.sb3.recorder import Witness, bear_witness, fingerprint
 from cranium.learners.sb3.replay import require_sb3
-from cranium.learners.wrappers import check_wrappers
 
 __all__ = ["counterfactual"]
 

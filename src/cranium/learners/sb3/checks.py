@@ -1,4 +1,4 @@
-"""Checks of settings and spaces; the checks of wrappers are in ``learners.wrappers``."""
+"""Checks of settings and spaces for Stable-Baselines3."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import Encoding
 from cranium.automata.reward import total
 from cranium.automata.transition import Configuration
+from cranium.counterfactual.wrapper_checks import check_end, check_reward, check_steps, check_told
 from cranium.errors import CraniumError, RunError, WorldError
 from cranium.learners.sb3.checks import OUTSIDE, check_ratio, check_set
 from cranium.learners.sb3.closure import Closure, Ints
 from cranium.learners.sb3.recorder import fingerprint
-from cranium.learners.wrappers import check_end, check_reward, check_steps, check_told
 from cranium.tables.space import OVERFLOW
 from cranium.worlds.tabular import paid_for
 

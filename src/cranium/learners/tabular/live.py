@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
 from cranium.errors import WorldError, shorten
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
@@ -18,7 +19,6 @@ from cranium.learners.policy import Policy
 from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.agent import TabularAgent
 from cranium.learners.tabular.arrays import CHUNK
-from cranium.learners.wrappers import Guard, check_reward, check_told
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import hashable, kept
 from cranium.worlds.tabular import paid_for
