@@ -39,8 +39,10 @@ pytestmark = pytest.mark.ray
 MACHINES = 3
 
 
-def training(learner: str, steps: int, **more: Any) -> TrainingTrial:
-    return TrainingTrial(
+def training(
+    learner: str, steps: int, kind: type[TrainingTrial] = TrainingTrial, **more: Any
+) -> TrainingTrial:
+    return kind(
         "ray", learner, f"{steps} samples", world="Letter", task="anbcdn", learner=learner,
         options={"times": 2}, steps=steps, every=steps, until=None, counter_limit=3, **more,
     )  # fmt: skip
@@ -87,9 +89,13 @@ class Spy(Trial):
         return {"pid": os.getpid(), "hits": hits, "misses": misses}
 
     def large(self) -> dict[str, Any]:
-        import ray
-
-        return {"node": ray.get_runtime_context().get_node_id(), "text": "x" * 500_000}
+        """On each machine one, and those on other machines than the first when they are let go."""
+        begun = Path(self.file)
+        Path(f"{begun}-{this_node()}").touch()
+        assert wait_until(lambda: len(list(begun.parent.glob(f"{begun.name}-*"))) >= MACHINES)
+        if not begun.with_name(f"first-{this_node()}").exists():
+            assert wait_until(begun.with_name("let-go").exists)
+        return {"node": this_node(), "text": "x" * 500_000}
 
     def stay(self) -> dict[str, Any]:
         from cranium.experiments.execution import perform
@@ -104,6 +110,28 @@ class Spy(Trial):
         os._exit(1)
 
 
+@dataclass(frozen=True, eq=False)
+class HeldTrial(TrainingTrial):
+    """A trial that tells which machine it is on, and does not end before it is let go."""
+
+    place: str = ""
+    driver: int = dataclasses.field(default_factory=os.getpid)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        if os.getpid() != self.driver:
+            Path(self.place, f"begun-{this_node()}").touch()
+            assert wait_until(Path(self.place, "let-go").exists)
+        return super().data
+
+
+def this_node() -> str:
+    import ray
+
+    found: str = ray.get_runtime_context().get_node_id()
+    return found
+
+
 def spies(what: str, count: int, file: Path | None = None) -> list[Job]:
     return [Job(Spy("ray", "spy", what, what=what, file=str(file or "")), n) for n in range(count)]
 
@@ -115,6 +143,16 @@ class NotingEngine(RayEngine):
         super().__init__(address)
         self.lost: list[Job] = []
         self.seen: list[Job] = []
+        self.references: dict[Job, Any] = {}
+
+    def _task(self) -> Any:
+        submit = super()._task()
+
+        def note(job: Job) -> Any:
+            self.references[job] = submit(job)
+            return self.references[job]
+
+        return note
 
     def _collect(self, job: Job, reference: Any) -> Record | str:
         found = super()._collect(job, reference)
@@ -152,12 +190,6 @@ def running(place: Path) -> list[str]:
 def processes(*which: str) -> list[str]:
     found = subprocess.run(["pgrep", *which], check=False, capture_output=True, text=True)
     return found.stdout.splitlines()
-
-
-def busy(node: Any) -> bool:
-    """Whether a machine is running a trial."""
-    [raylet] = node.all_processes["raylet"]
-    return bool(processes("-P", str(raylet.process.pid), "-f", "ray::carry_out"))
 
 
 @pytest.fixture(scope="module")
@@ -226,40 +258,52 @@ def test_results_are_those_of_the_local_engine_bit_for_bit(
 def test_when_a_machine_dies_in_the_middle_its_trials_are_run_elsewhere(
     machines: Any, local: dict[Job, Record], tmp_path: Path
 ) -> None:
+    trial = training("ql", 1000, HeldTrial, place=str(tmp_path))
+    held = [Job(trial, seed) for seed in range(MACHINES)]  # one on each of them
+    jobs = [*held, *LONG]
+    begun = list[bool]()
+
     def kill() -> None:
         node = next(iter(machines.worker_nodes))
-        assert wait_until(lambda: busy(node))
-        time.sleep(1)
+        begun.append(wait_until((tmp_path / f"begun-{node.node_id}").exists))
         machines.remove_node(node)
+        (tmp_path / "let-go").touch()
 
     with NotingEngine(machines.address) as engine:
         killer = threading.Thread(target=kill)
         killer.start()
-        outcome = run(Given(given=tuple(LONG)), tmp_path, engine)
+        outcome = run(Given(given=tuple(jobs)), tmp_path / "results", engine)
         killer.join()
         assert engine.workers == MACHINES - 1
 
-    assert engine.lost
-    assert outcome.ran == len(LONG)
+    assert begun == [True]
+    assert set(engine.lost) & set(held)
+    assert outcome.ran == len(jobs)
     assert not outcome.failed
-    assert len(engine.seen) == len(LONG)
-    assert set(engine.seen) == set(LONG)
-    assert len(list(tmp_path.glob("*-*.json"))) == len(LONG)
-    store = Store(tmp_path)
+    assert len(engine.seen) == len(jobs)
+    assert set(engine.seen) == set(jobs)
+    assert len(list((tmp_path / "results").glob("*-*.json"))) == len(jobs)
+    store = Store(tmp_path / "results")
     assert {job: same(store.find(job)) for job in LONG} == {job: local[job] for job in LONG}
 
 
-def test_a_large_result_that_is_lost_with_its_machine_is_made_again(machines: Any) -> None:
+def test_a_large_result_that_is_lost_with_its_machine_is_made_again(
+    machines: Any, tmp_path: Path
+) -> None:
+    (tmp_path / f"first-{machines.head_node.node_id}").touch()
     with NotingEngine(machines.address) as engine:
-        jobs = spies("large", MACHINES)
+        jobs = spies("large", MACHINES, tmp_path / "begun")
         results = engine.run(jobs)
         found = [next(results)]
-        time.sleep(3)  # the others are done, too, and their results lie where they were made
+        (tmp_path / "let-go").touch()
+        # Now the others end, too, and their results lie where they were made.
+        left = [engine.references[job] for job in jobs if job != found[0][0]]
+        done, _ = engine.ray.wait(left, num_returns=len(left), timeout=120, fetch_local=False)
+        assert len(done) == MACHINES - 1
         for node in list(machines.worker_nodes):
-            if node.node_id != found[0][1].config["node"]:
-                machines.remove_node(node)
+            machines.remove_node(node)
         found += results
-    assert engine.lost
+    assert len(engine.lost) >= 1
     assert {job for job, _ in found} == set(jobs)
     assert len(found) == len(jobs)
     assert all(record.config["text"] == "x" * 500_000 for _, record in found)
