@@ -74,11 +74,10 @@ def test_what_grew_is_what_would_have_been_made_at_once(data):
     kind = data.draw(st.sampled_from(sorted(KINDS)))
     space = GrowingSpace(machine, [()], counter_limit=limit)
     held = LearnerTables(space, TabularConfig(configurations=kind, initial_value=0.5), 3, None, 2)
-    note = kernels.in_python(kernels.note)
     x, seen, marks = space.start, set(), {}
     for turn in range(data.draw(st.integers(1, 40))):
         held.position[kernels.CONFIGURATION] = x
-        note(held.arrays, x)
+        held.follow(x)
         seen.add(space.configurations[x].counters)
         held.arrays.q[turn % 2, x, turn % 3] = marks[turn % 2, x, turn % 3] = float(turn)
         row = space.add_label(LABELS[int(rng.integers(len(LABELS)))])

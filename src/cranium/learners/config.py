@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from cranium.counterfactual.sets import AnyConfigurationSet, configuration_set
 from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.learners.exploration import Exploration, Optimism, exploration_rule
 from cranium.learners.schedules import Schedule, Visits, check_number, check_rate, check_share
-from cranium.worlds.arguments import check_choice
 
 __all__ = [
     "Configurations",
@@ -55,9 +56,11 @@ class TabularConfig(LearnerConfig):
         configurations: The configurations for which every transition is relabelled: only the
             ``"current"`` one (Q-learning, Algorithm 2), those whose counter values were ``"seen"``
             when the learner chose an action (CQL as in the paper, Algorithm 1), or all that are
-            ``"reachable"``.
+            ``"reachable"``; or a set of configurations of your own
+            (:class:`cranium.counterfactual.ConfigurationSet`).
         learning_rate: α: a number, a schedule, or 1 / visits.
-        exploration: ε of ε-greedy: a number or a schedule.
+        exploration: ε of ε-greedy: a number or a schedule; or a rule, such as ``Boltzmann(0.1)``
+            (:class:`cranium.learners.Exploration`).
         initial_value: What every Q value is at first. Above what can be earned it makes the learner
             try everything. Left out it is 0.5, hopeful without being patient; with shaping it is 0,
             because a potential is the same as a hope of its size.
@@ -74,9 +77,9 @@ class TabularConfig(LearnerConfig):
         cranium.errors.InvalidArgumentError: discount is from 0 to 1, not 2
     """
 
-    configurations: Configurations = "reachable"
+    configurations: AnyConfigurationSet = "reachable"
     learning_rate: float | Schedule | Visits = 0.5
-    exploration: float | Schedule = 0.05
+    exploration: float | Schedule | Exploration = 0.05
     initial_value: float | None = None
     shaping: Shaping = False
     shaping_discount: float = 0.9
@@ -85,16 +88,14 @@ class TabularConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.exploration, Visits):
-            raise InvalidArgumentError("exploration is a number or a schedule, not Visits")
-        check_rate("exploration", self.exploration)
+        exploration_rule(self.exploration)
         if not isinstance(self.learning_rate, Visits):
             check_rate("learning_rate", self.learning_rate)
         if self.initial_value is not None:
             check_number("initial_value", self.initial_value)
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
-        check_choice("configurations are", self.configurations, ("current", "seen", "reachable"))
+        configuration_set(self.configurations)
         if not isinstance(self.shaping, bool) and self.shaping != "published":
             raise InvalidArgumentError(
                 f'shaping is True, False or "published", not {shorten(self.shaping)}'
@@ -105,6 +106,8 @@ class TabularConfig(LearnerConfig):
         """The initial value, also if it was left out."""
         if self.initial_value is not None:
             return float(self.initial_value)
+        if isinstance(self.exploration, Optimism):
+            return float(self.exploration.initial_value)
         return 0.0 if self.shaping is True else 0.5
 
 

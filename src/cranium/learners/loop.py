@@ -23,6 +23,7 @@ from cranium.learners.episode_log import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
 )
+from cranium.learners.exploration import exploration_rule
 from cranium.learners.policy import Policy
 from cranium.learners.progress import ProgressBar
 from cranium.learners.schedules import rate_at
@@ -144,8 +145,8 @@ class Loop:
     @property
     def exploration(self) -> float:
         """How often an action is drawn at random now."""
-        config = self.run.agent.config
-        return rate_at(getattr(config, "exploration", 0.0), self.done, int(self.run.ends[0]))
+        rule = exploration_rule(getattr(self.run.agent.config, "exploration", 0.0))
+        return rate_at(rule.rate, self.done, int(self.run.ends[0]))
 
     def go(self, watch: ProgressBar) -> None:
         """Learn until it is enough, or somebody interrupts."""

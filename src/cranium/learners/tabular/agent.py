@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
 from cranium.learners.config import LearnerConfig, TabularConfig
-from cranium.learners.tabular import kernels, live_kernels
+from cranium.learners.tabular import kernels, live_kernels, loop_kernels
 from cranium.learners.tabular.arrays import RANDOMS, LearnerTables
 
 __all__ = ["QLearningAgent", "TabularAgent"]
@@ -64,12 +64,14 @@ class QLearningAgent:
         self.first = int(tables.space.start)
         self.address = 0
         tables.position[kernels.CURSOR] = RANDOMS  # none are drawn yet
+        if tables.kind == kernels.CHOSEN and tables.set.sample is not None:
+            tables.position[kernels.DRAWN] = 1 + rng.integers(2**31 - 2)
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
         """Take so many samples in a finite world."""
         more = (steps, self.first, self.rng, nature, ends, log)
         with held():
-            return int(kernels.run(world, self.tables.arrays, *more))
+            return int(loop_kernels.run(world, self.tables.arrays, *more))
 
     def start(self, observation: int) -> int:
         """Begin an episode; the first action."""

@@ -11,12 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.errors import SpaceError
+from cranium.counterfactual.sets import (
+    ConfigurationArrays,
+    ConfigurationSet,
+    Current,
+    Reachable,
+    Seen,
+    configuration_set,
+)
+from cranium.errors import InvalidArgumentError, SpaceError
 from cranium.learners.config import LearnerConfig, TabularConfig
+from cranium.learners.exploration import (
+    Boltzmann,
+    EpsilonGreedy,
+    Exploration,
+    Optimism,
+    exploration_rule,
+)
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
 from cranium.learners.tabular import kernels
+from cranium.learners.tabular.rule_kernels import RuleCall
+from cranium.learners.tabular.set_kernels import follow_set, set_arguments
 from cranium.tables.space import OVERFLOW, GrowingSpace, copy_into, reachable
 
 __all__ = ["LearnerTables", "open_space"]
@@ -24,6 +41,8 @@ __all__ = ["LearnerTables", "open_space"]
 CHUNK = 1_000
 """How many samples are taken in a live environment between two looks at the clock, at most."""
 RANDOMS = 2 * (CHUNK + 1)  # two for each action
+MOST_CHOSEN = 5_000
+"""The greatest number of configurations with candidates of their own."""
 Floats = NDArray[np.float64]
 
 
@@ -71,27 +90,46 @@ class LearnerTables:
         self.num_actions = num_actions
         self.horizon = horizon or 2**31
         self.position = np.zeros(kernels.POSITION, np.int64)
+        self.position[kernels.DRAWN] = 1  # the seed of the samples of a set
+        self.set = configuration_set(self.config.configurations)
+        self.kind = _kind(self.set)
+        rule = exploration_rule(self.config.exploration)
+        self.rule = RuleCall(rule) if _rule(rule) == kernels.CALLED else None
         self._counters: dict[tuple[int, ...], int] = {}
         self._taken = (0, 0)  # how many labels and configurations the tables know
         self._look()
         self._allocate(observations, len(space), len(space.labels))
+        chosen = self.set
         self.arrays.settings[:] = (
-            ("current", "seen", "reachable").index(self.config.configurations),
+            self.kind,
             config.discount,
             self.horizon,
+            -1 if chosen.sample is None else chosen.sample,
+            chosen.seen_only,
         )
         self.arrays.rates[:] = (
             *_rate(self.config.learning_rate),
-            *schedule_of(self.config.exploration),
+            *schedule_of(rule.rate),
             counts_episodes(self.config.learning_rate),
-            counts_episodes(self.config.exploration),
+            counts_episodes(rule.rate),
+            _rule(rule),
         )
         self._take_over()
 
     def _allocate(self, observations: int, configurations: int, labels: int) -> None:
         extras = 1 + len(self.space.reward_functions)
         counted = isinstance(self.config.learning_rate, Visits)
-        sizes = (observations, configurations, self.num_actions, labels, extras, RANDOMS, counted)
+        sets = self._rows_of_candidates(configurations)
+        sizes = (
+            observations,
+            configurations,
+            self.num_actions,
+            labels,
+            extras,
+            RANDOMS,
+            counted,
+            sets,
+        )
         self.position[kernels.SIZES : kernels.SIZES + len(sizes)] = sizes
         values = observations * configurations * self.num_actions
         check_memory(
@@ -101,7 +139,7 @@ class LearnerTables:
             fix="lower the counter limit, or tell fewer observations apart",
         )
         table = labels * configurations
-        self.ints = np.zeros(counted * values + 2 * table + 4 * configurations, np.int32)
+        self.ints = np.zeros(counted * values + 2 * table + (4 + sets) * configurations, np.int32)
         more = 2 * configurations + extras + RANDOMS + kernels.RATES + kernels.SETTINGS
         self.floats = np.zeros(values + table + more)
         self.arrays: kernels.LearnerArrays = kernels.in_python(kernels.arrays_from_buffers)(
@@ -151,7 +189,7 @@ class LearnerTables:
         try:
             self._allocate(observations, width, labels)
             for name in kernels.LearnerArrays._fields:
-                if name not in ("position", "targets"):
+                if name not in ("position", "targets", "candidates"):
                     copy_into(getattr(old, name), getattr(self.arrays, name))
         except BaseException:  # Ctrl-C loses nothing
             self.arrays, (self.ints, self.floats) = old, held
@@ -165,6 +203,8 @@ class LearnerTables:
         return int(self.position.ctypes.data)
 
     def _point(self) -> None:
+        if self.rule is not None:
+            self.position[kernels.RULE] = self.rule.address
         held = self.ints, self.floats
         places = [int(one.ctypes.data) for one in held] + [one.size for one in held]
         self.position[kernels.BUFFERS : kernels.BUFFERS + len(places)] = places
@@ -192,25 +232,65 @@ class LearnerTables:
             arrays.counters[x] = number
         if self.config.shaping:
             arrays.potential[columns] = self._potentials(known)
-        self._admit(new)
         self._taken = (labels, count)
+        if self.kind == kernels.CHOSEN:
+            self._choose_candidates()
+        else:
+            self._admit(new)
+
+    def follow(self, x: int) -> None:
+        """List the counterfactual configurations for this real one."""
+        follow, arguments = (kernels.in_python(each) for each in (follow_set, set_arguments))
+        count = int(self.position[kernels.MEMBERS])
+        self.position[kernels.MEMBERS] = follow(self.kind, x, count, *arguments(self.arrays))
+
+    def _rows_of_candidates(self, configurations: int) -> int:
+        """The number of configurations for each of which a CHOSEN set has candidates of its own."""
+        if self.kind != kernels.CHOSEN:
+            return 0
+        start = ConfigurationArrays.of(self.space.configurations[:1])
+        if len(self.set.candidates(start, np.zeros(2, np.int64))) == 1:
+            return 1
+        if configurations > MOST_CHOSEN:
+            raise SpaceError(
+                f"{type(self.set).__name__} depends on the real configuration, and there are "
+                f"{configurations:,} configurations, more than {MOST_CHOSEN:,}",
+                fix="lower the counter limit",
+            )
+        return configurations
+
+    def _choose_candidates(self) -> None:
+        """Ask a CHOSEN set which configurations belong to it, and list those of the real one."""
+        count, rows = len(self.space), len(self.arrays.candidates)
+        known = ConfigurationArrays.of(self.space.configurations)
+        real = np.arange(min(rows, count))
+        found = np.asarray(self.set.candidates(known, real))
+        if found.dtype != np.bool_ or found.shape not in ((1, count), (len(real), count)):
+            raise InvalidArgumentError(
+                f"{type(self.set).__name__}.candidates returned {found.dtype} {found.shape}",
+                fix=f"return booleans of the shape {(len(real), count)}, or {(1, count)}",
+            )
+        self.arrays.candidates[: len(real), :count] = found
+        self.follow(int(self.position[kernels.CONFIGURATION]))
 
     def _admit(self, new: range) -> None:
         """Add new configurations to the set of counterfactual ones, if they belong to it."""
         arrays, position = self.arrays, self.position
-        if self.config.configurations == "current":
+        if self.kind == kernels.CURRENT:
             arrays.members[0], position[kernels.MEMBERS] = position[kernels.CONFIGURATION], 1
             return
         columns = slice(new.start, new.stop)
         alive = arrays.ending[columns] == kernels.GOES_ON
-        if self.config.configurations == "seen":
+        if self.kind == kernels.SEEN:
             alive &= arrays.known[arrays.counters[columns]] > 0
         members, first = new.start + np.flatnonzero(alive), int(position[kernels.MEMBERS])
         arrays.members[first : first + len(members)] = members
         position[kernels.MEMBERS] = first + len(members)
 
     def problem(self, status: int) -> Exception | None:
-        """The machine's own error, if it refused to go on from where the learner is."""
+        """The machine's own error if it refused to go on, or that of an exploration rule."""
+        if status == kernels.RULE_FAILED and self.rule is not None:
+            raise self.rule.error or RuntimeError("an exploration rule failed without an error")
         if status == kernels.REFUSED:
             for (_, x), problem in self.space.problems.items():
                 if x == self.position[kernels.CONFIGURATION]:
@@ -245,6 +325,23 @@ class LearnerTables:
             counter_limit=self.space.counter_limit,
             bonus=bonus,
         )
+
+
+def _kind(chosen: ConfigurationSet) -> int:
+    """The kind of a set: those of the paper are followed by the loop itself."""
+    kinds = {Current(): kernels.CURRENT, Seen(): kernels.SEEN, Reachable(): kernels.REACHABLE}
+    own = type(chosen) in (Current, Seen, Reachable)
+    return kinds.get(chosen, kernels.CHOSEN) if own else kernels.CHOSEN
+
+
+def _rule(rule: Exploration) -> int:
+    """Which rule the loop follows; it calls those that it does not know."""
+    kinds = {
+        EpsilonGreedy: kernels.EPSILON_GREEDY,
+        Optimism: kernels.EPSILON_GREEDY,
+        Boltzmann: kernels.BOLTZMANN,
+    }
+    return kinds.get(type(rule), kernels.CALLED)
 
 
 def _rate(value: float | Schedule | Visits) -> tuple[float, float, float, float]:

@@ -53,12 +53,12 @@ class TabularRun:
         # What a live environment draws after reset(seed=seed).
         self.nature = seeding.np_random(seed)[0]
         tables = agent.tables
-        draw, note = kernels.in_python(kernels.draw), kernels.in_python(kernels.note)
+        draw = kernels.in_python(kernels.draw)
         starts = self.world.start_cumulative
         first, start = draw(starts, 0, len(starts), self.nature), int(tables.space.start)
         tables.position[kernels.STATE] = self.world.starts[first]
         tables.position[kernels.CONFIGURATION] = start
-        note(tables.arrays, start)
+        tables.follow(start)
         self.rows = model.world.observation[model.state]
         # The learner has no number for a configuration beyond its own counter limit.
         places = {x: number for number, x in enumerate(tables.space.configurations)}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.jit import compiled, inlined
 
-__all__ = ["LearnerArrays", "WorldArrays", "arrays_from_buffers", "learn", "run"]
+__all__ = ["LearnerArrays", "MachineArrays", "WorldArrays", "arrays_from_buffers", "learn"]
 
 long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 """For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
@@ -26,15 +26,18 @@ def in_python(function: Any) -> Any:
     return getattr(function, "py_func", function)
 
 
-CURRENT, SEEN, REACHABLE = 0, 1, 2
+CURRENT, SEEN, REACHABLE, CHOSEN = 0, 1, 2, 3
+"""Kinds of sets of configurations. CHOSEN ones are gathered anew in every configuration."""
+EPSILON_GREEDY, BOLTZMANN, CALLED = 0, 1, 2
+"""Exploration rules. One that is CALLED is a Python function, at an address in ``position``."""
 CONSTANT, LINEAR, VISITS = 0, 1, 2
 GOES_ON, FAILED, ACCEPTED, OVERFLOWED = 0, 1, 2, 3
-RUNNING, REFUSED, UNKNOWN, NOT_FINITE = 0, -1, -2, -3
-STATE, CONFIGURATION, AGE, SAMPLES, MEMBERS, CURSOR, ACTION, EPISODES = range(8)
+RUNNING, REFUSED, UNKNOWN, NOT_FINITE, RULE_FAILED = 0, -1, -2, -3, -4
+STATE, CONFIGURATION, AGE, SAMPLES, MEMBERS, CURSOR, ACTION, EPISODES, RULE, DRAWN = range(10)
 """Where the learner is. Episodes are counted there in live environments, by loops in ``ends``."""
-SIZES, BUFFERS, POSITION = 8, 15, 19
+SIZES, BUFFERS, POSITION = 10, 18, 22
 """Where in ``position`` the sizes of the arrays stand, and where and how long the buffers are."""
-RATES, SETTINGS = 9, 3
+RATES, SETTINGS = 10, 5
 """How many numbers ``rates`` and ``settings`` are."""
 
 Ints = NDArray[np.int32]
@@ -67,15 +70,17 @@ class LearnerArrays(NamedTuple):
     members: Ints  # [X]; the configurations that are imagined, the first ones
     counters: Ints  # [X]; which counter values a configuration has
     known: Ints  # [X]; whether these counter values were seen
+    candidates: Ints  # [X, X], or [1, X] if they do not depend on the real configuration, or [0, X]
     reward: Floats  # [L, X]
     potential: Floats  # [X]
     targets: Floats  # [X]; to write on
     extra: Floats  # [1 + F]; what the last experience of a live environment paid besides
     randoms: Floats  # [R]; random numbers for a live environment
-    rates: Floats  # [9]; learning rate: kind, first, last, over; exploration: first, last, over;
-    # whether the learning rate, whether exploration counts episodes instead of samples
-    settings: Floats  # [3]; kind of set, discount, horizon
-    position: Longs  # [19]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?), buffers
+    rates: Floats  # [10]; learning rate: kind, first, last, over; exploration: first, last, over;
+    # whether the learning rate, whether exploration counts episodes instead of samples; the rule
+    settings: Floats  # [5]; kind of set, discount, horizon, sample of the set, whether seen only
+    position: Longs  # [22]; where the learner is, sizes (O, X, A, L, 1 + F, R, visits?,
+    # rows of candidates), buffers
 
 
 class MachineArrays(NamedTuple):
@@ -85,8 +90,8 @@ class MachineArrays(NamedTuple):
     function: Ints  # [L, X]
     ending: Ints  # [X]
     reward: Floats  # [L, X]
-    settings: Floats  # [3]
-    position: Longs  # [19]
+    settings: Floats  # [5]
+    position: Longs  # [22]
 
 
 @inlined
@@ -100,6 +105,7 @@ def arrays_from_buffers(ints: Ints, floats: Floats, position: Longs) -> LearnerA
     counted = position[SIZES + 6] * observations
     a = counted * configurations * actions
     b, f = a + 2 * table, values + table
+    sets = position[SIZES + 7]
     g = f + 2 * x + extras + randoms
     return LearnerArrays(
         floats[:values].reshape((observations, configurations, actions)),
@@ -110,6 +116,7 @@ def arrays_from_buffers(ints: Ints, floats: Floats, position: Longs) -> LearnerA
         ints[b + x : b + 2 * x],
         ints[b + 2 * x : b + 3 * x],
         ints[b + 3 * x : b + 4 * x],
+        ints[b + 4 * x : b + (4 + sets) * x].reshape((sets, configurations)),
         floats[values:f].reshape((labels, configurations)),
         floats[f : f + x],
         floats[f + x : f + 2 * x],
@@ -227,32 +234,6 @@ def learn(
             q[observation, x, action] += rate * (targets[i] - q[observation, x, action])
 
 
-@compiled
-def _admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, count: int) -> int:
-    """Add all configurations with the counter values of this one; how many there are then."""
-    known[counters[x]] = 1
-    for y in range(counters.shape[0]):
-        if counters[y] == counters[x] and ending[y] == GOES_ON:
-            members[count] = y
-            count += 1
-    return count
-
-
-@inlined
-def note(arrays: LearnerArrays, x: int) -> None:
-    """Let the set of imagined configurations follow the real one."""
-    kind, position = int(arrays.settings[0]), arrays.position
-    if kind == CURRENT:
-        arrays.members[0], position[MEMBERS] = x, 1
-    elif kind == SEEN and not arrays.known[arrays.counters[x]]:
-        position[MEMBERS] = _admit(
-            x, arrays.counters, arrays.known, arrays.ending, arrays.members, position[MEMBERS]
-        )
-
-
-# The whole loop, where the world is arrays
-
-
 @inlined
 def draw(cumulative: Floats, first: int, last: int, rng: np.random.Generator) -> int:
     """One of several, given their cumulative probabilities; always with one random number."""
@@ -313,72 +294,3 @@ def rates_at(rates: Floats, sample: int, episodes: int) -> tuple[float, float, f
         power = rates[1]
     count = episodes if rates[8] else sample
     return rate, power, _scheduled(rates[4], rates[5], rates[6], count)
-
-
-@compiled
-def run(
-    world: WorldArrays,
-    arrays: LearnerArrays,
-    steps: int,
-    start: int,
-    rng: np.random.Generator,
-    nature: np.random.Generator,
-    ends: Floats,
-    log: Floats,
-) -> int:
-    """Interact and learn for so many samples; what stopped it early, or RUNNING.
-
-    Here :func:`go_on` and :func:`note` are written out: called with tuples of arrays, they would
-    take most of the time.
-    """
-    arguments = update_arguments(arrays)
-    q, _, next_configuration, function, ending, members, reward, _, _ = arguments
-    counters, known, rates, position = arrays.counters, arrays.known, arrays.rates, arrays.position
-    first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
-    terminated, extra, starts = world.terminated, world.extra, world.starts
-    start_cumulative, observation = world.start_cumulative, world.observation
-    kind, discount, horizon = int(arrays.settings[0]), arrays.settings[1], int(arrays.settings[2])
-    actions = q.shape[2]
-    state, x, age = position[STATE], position[CONFIGURATION], position[AGE]
-    sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
-    episodes, earned = int(ends[0]), ends[3]
-    for _ in range(steps):
-        seen = observation[state]
-        rate, power, epsilon = rates_at(rates, sample, episodes)
-        explore, pick = rng.random(), rng.random()
-        action = choose(q, seen, x, epsilon, explore, pick)
-        pair = state * actions + action
-        k = draw(cumulative, long(first[pair]), long(first[pair + 1]), nature)
-        row, after = rows[k], observation[next_state[k]]
-        then = next_configuration[row, x]
-        if then < 0:
-            status = REFUSED
-            break
-        ahead = 0.0 if terminated[k] else discount
-        learn(*arguments, extra, count, seen, action, after, row, k, ahead, rate, power)
-        if not np.isfinite(q[seen, x, action]):
-            status = NOT_FINITE
-            break
-        age += 1
-        sample += 1
-        pay = reward[row, x] + extra[k, 0]
-        if function[row, x] >= 0:
-            pay += extra[k, 1 + function[row, x]]
-        earned += pay
-        if terminated[k] or ending[then] != GOES_ON or age == horizon:
-            enter(log, episodes, sample, earned, ending[then] == ACCEPTED)
-            episodes, earned = episodes + 1, 0.0
-            ends[1] += ending[then] == ACCEPTED
-            ends[2] += ending[then] == OVERFLOWED
-            index = draw(start_cumulative, long(0), starts.shape[0], nature)
-            state, x, age = np.int64(starts[index]), start, 0
-        else:
-            state, x = np.int64(next_state[k]), np.int64(then)
-        if kind == CURRENT:
-            members[0], count = x, 1
-        elif kind == SEEN and not known[counters[x]]:
-            count = _admit(x, counters, known, ending, members, count)
-    position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
-    position[SAMPLES], position[MEMBERS] = sample, count
-    ends[0], ends[3] = episodes, earned
-    return status

@@ -29,12 +29,12 @@ from cranium.learners.tabular.kernels import (
     STATE,
     LearnerArrays,
     arrays_from_buffers,
-    choose,
     learn,
-    note,
     rates_at,
     update_arguments,
 )
+from cranium.learners.tabular.rule_kernels import choose_action
+from cranium.learners.tabular.set_kernels import note
 
 __all__ = ["experience", "read", "start"]
 
@@ -93,7 +93,8 @@ def _next_action(arrays: LearnerArrays) -> int:
     position[CURSOR] = cursor + 2
     seen, x = position[STATE], position[CONFIGURATION]
     epsilon = rates_at(arrays.rates, position[SAMPLES], position[EPISODES])[2]
-    action = choose(arrays.q, seen, x, epsilon, arrays.randoms[cursor], arrays.randoms[cursor + 1])
+    explore, pick, rule = arrays.randoms[cursor], arrays.randoms[cursor + 1], int(arrays.rates[9])
+    action = choose_action(arrays.q, seen, x, rule, epsilon, explore, pick, position)
     position[ACTION] = action
     return action
 

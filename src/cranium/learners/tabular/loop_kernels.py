@@ -1,0 +1,103 @@
+"""The compiled training loop of Q-learning, CQL and CRM in a finite world."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cranium._runtime.jit import compiled
+from cranium.learners.tabular.kernels import (
+    ACCEPTED,
+    AGE,
+    CONFIGURATION,
+    GOES_ON,
+    MEMBERS,
+    NOT_FINITE,
+    OVERFLOWED,
+    REFUSED,
+    RUNNING,
+    SAMPLES,
+    STATE,
+    Floats,
+    LearnerArrays,
+    WorldArrays,
+    draw,
+    enter,
+    learn,
+    long,
+    rates_at,
+    update_arguments,
+)
+from cranium.learners.tabular.rule_kernels import choose_action
+from cranium.learners.tabular.set_kernels import follow_set, set_arguments
+
+__all__ = ["run"]
+
+
+@compiled
+def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays cost
+    world: WorldArrays,
+    arrays: LearnerArrays,
+    steps: int,
+    start: int,
+    rng: np.random.Generator,
+    nature: np.random.Generator,
+    ends: Floats,
+    log: Floats,
+) -> int:
+    """Interact and learn for so many samples; what stopped it early, or RUNNING.
+
+    Here :func:`~cranium.learners.tabular.kernels.go_on` is written out: called with tuples of
+    arrays, it would take most of the time.
+    """
+    arguments = update_arguments(arrays)
+    q, _, next_configuration, function, ending, _, reward, _, _ = arguments
+    members = set_arguments(arrays)
+    rates, position, rule = arrays.rates, arrays.position, int(arrays.rates[9])
+    first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
+    terminated, extra, starts = world.terminated, world.extra, world.starts
+    start_cumulative, observation = world.start_cumulative, world.observation
+    kind, discount, horizon = int(arrays.settings[0]), arrays.settings[1], int(arrays.settings[2])
+    actions = q.shape[2]
+    state, x, age = position[STATE], position[CONFIGURATION], position[AGE]
+    sample, count, status = position[SAMPLES], position[MEMBERS], RUNNING
+    episodes, earned = int(ends[0]), ends[3]
+    for _ in range(steps):
+        seen = observation[state]
+        rate, power, epsilon = rates_at(rates, sample, episodes)
+        explore, pick = rng.random(), rng.random()
+        action = choose_action(q, seen, x, rule, epsilon, explore, pick, position)
+        if action < 0:
+            status = action
+            break
+        pair = state * actions + action
+        k = draw(cumulative, long(first[pair]), long(first[pair + 1]), nature)
+        row, after = rows[k], observation[next_state[k]]
+        then = next_configuration[row, x]
+        if then < 0:
+            status = REFUSED
+            break
+        ahead = 0.0 if terminated[k] else discount
+        learn(*arguments, extra, count, seen, action, after, row, k, ahead, rate, power)
+        if not np.isfinite(q[seen, x, action]):
+            status = NOT_FINITE
+            break
+        age += 1
+        sample += 1
+        pay = reward[row, x] + extra[k, 0]
+        if function[row, x] >= 0:
+            pay += extra[k, 1 + function[row, x]]
+        earned += pay
+        if terminated[k] or ending[then] != GOES_ON or age == horizon:
+            enter(log, episodes, sample, earned, ending[then] == ACCEPTED)
+            episodes, earned = episodes + 1, 0.0
+            ends[1] += ending[then] == ACCEPTED
+            ends[2] += ending[then] == OVERFLOWED
+            index = draw(start_cumulative, long(0), starts.shape[0], nature)
+            state, x, age = np.int64(starts[index]), start, 0
+        else:
+            state, x = np.int64(next_state[k]), np.int64(then)
+        count = follow_set(kind, x, count, *members)
+    position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
+    position[SAMPLES], position[MEMBERS] = sample, count
+    ends[0], ends[3] = episodes, earned
+    return status
