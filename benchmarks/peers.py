@@ -16,7 +16,7 @@ import numpy as np
 
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.fused import TabularRun
-from cranium.worlds import FiniteWorld
+from cranium.worlds import FiniteEnv
 
 try:
     from pycrm.automaton import CountingRewardMachine
@@ -114,7 +114,7 @@ class PeerMachine(CountingRewardMachine):
 class PeerLabels(LabellingFunction):
     """The world's own events, as far as the task knows them."""
 
-    def __init__(self, world: FiniteWorld, known: tuple[str, ...]) -> None:
+    def __init__(self, world: FiniteEnv, known: tuple[str, ...]) -> None:
         super().__init__()
         self.world = world
         self.known = {name: Event(name) for name in known}

@@ -19,7 +19,7 @@ from pycrm.crossproduct import CrossProduct
 from running import parse, parser_of
 
 import cranium
-from cranium.worlds import FiniteWorld, LetterEnv, OfficeWorld
+from cranium.worlds import FiniteEnv, LetterEnv, OfficeWorld
 
 STEPS = 2_000
 
@@ -60,7 +60,7 @@ def labels(function: Callable[[Any, Any, Any], Any], count: int) -> Callable[[],
 
 
 def measure(
-    name: str, make: Callable[[], FiniteWorld], rows: dict[int, list[Row]], turns: int
+    name: str, make: Callable[[], FiniteEnv], rows: dict[int, list[Row]], turns: int
 ) -> None:
     """Run all of them in turns, and print the medians."""
     actions = np.random.default_rng(0).integers(4, size=STEPS).tolist()

@@ -18,7 +18,7 @@ from cranium.errors import (
     UnsoundLabelsWarning,
     WorldError,
 )
-from cranium.worlds.finite import FiniteWorld, Outcome
+from cranium.worlds.finite import FiniteEnv, Outcome
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 # What is tested here does not depend on when episodes are cut off.
@@ -113,7 +113,7 @@ def test_the_checker_keeps_observations_that_the_environment_writes_into():
     assert cranium.check_labelling(env, TASK, moved, steps=500).seen[frozenset("A")] > 0
 
 
-class Coin(FiniteWorld):
+class Coin(FiniteEnv):
     """What an event is depends on a coin that is tossed at the beginning of an episode."""
 
     vocabulary = ("A", "B")

@@ -17,7 +17,7 @@ from cranium.aamdp.kernels import follow
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.aamdp.total_reward import total_reward
 from cranium.errors import WorldError
-from cranium.worlds import FiniteWorld, Outcome, TabularWorld
+from cranium.worlds import FiniteEnv, Outcome, TabularWorld
 
 HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
 
@@ -89,7 +89,7 @@ def test_what_is_kept_is_there_whenever_the_episode_is_cut_off(model, more):
     assert earned >= float(best[0]) - 1e-6
 
 
-class Bet(FiniteWorld):
+class Bet(FiniteEnv):
     """The world of :func:`bet`: three places, the last of which is the end."""
 
     vocabulary = ("lost", "won")

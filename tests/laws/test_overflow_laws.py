@@ -23,13 +23,13 @@ from cranium.errors import ConversionError, InvalidArgumentError, RunError
 from cranium.tables import ConfigurationSpace, GrowingSpace
 from cranium.tables.kernels import step_many
 from cranium.tables.space import OVERFLOW
-from cranium.worlds import FiniteWorld, Outcome, TabularWorld
+from cranium.worlds import FiniteEnv, Outcome, TabularWorld
 
 rewards = st.sampled_from([0.0, 0.0, 1.0, -1.0])
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
-class Speaking(FiniteWorld):
+class Speaking(FiniteEnv):
     """A world of one state, in which an action says a label."""
 
     def __init__(self, propositions):

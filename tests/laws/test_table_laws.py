@@ -22,7 +22,7 @@ from cranium.tables import ConfigurationSpace, GrowingSpace
 from cranium.tables.kernels import run_many, step_many
 from cranium.tables.space import OVERFLOW, REFUSED, reachable
 from cranium.worlds import (
-    FiniteWorld,
+    FiniteEnv,
     LetterEnv,
     LetterSpec,
     OfficeWorld,
@@ -178,7 +178,7 @@ def test_the_wrapper_and_the_tabular_product_are_one(world, task, limit):
     assert (overflows > 0) == (task == "anbcdn"), "the walk must have met an overflow"
 
 
-class RandomWorld(FiniteWorld):
+class RandomWorld(FiniteEnv):
     """A world that Hypothesis has drawn: for each pair, outcomes with weights, events, ends."""
 
     def __init__(self, states, table, vocabulary):

@@ -14,10 +14,10 @@ from cranium.aamdp import kernels
 from cranium.aamdp.planning import model_of
 from cranium.errors import HorizonWarning, InvalidArgumentError
 from cranium.learners import evaluation, live_evaluation, train, train_seeds
-from cranium.worlds import FiniteWorld, LetterEnv, Outcome
+from cranium.worlds import FiniteEnv, LetterEnv, Outcome
 
 
-class Drift(FiniteWorld):
+class Drift(FiniteEnv):
     """Two places between which one drifts for ever; being in the second is an event."""
 
     vocabulary = ("A", "end")
@@ -247,7 +247,7 @@ def test_episodes_beyond_the_learners_counter_limit_count_as_failures():
     assert enough.evaluation.notes == ()
 
 
-class Pump(FiniteWorld):
+class Pump(FiniteEnv):
     """Action 0 reads A, action 1 reads B; the first few steps read A whatever is done."""
 
     vocabulary = ("A", "B")

@@ -19,12 +19,12 @@ from cranium.errors import PolicyError
 from cranium.learners import train
 from cranium.learners.fingerprint import CODE, differences, fingerprint
 from cranium.worlds import LetterEnv, Outcome, PointWorld, WaterWorld
-from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.finite import FiniteEnv
 
 OLD = Path(__file__).parent / "old"
 
 
-class Coin(FiniteWorld):
+class Coin(FiniteEnv):
     """A coin that is tossed, and lies on one of its sides at first."""
 
     vocabulary = ("heads", "tails")

@@ -15,7 +15,7 @@ from learners.test_live import assert_same, both
 import cranium
 from cranium.aamdp import CATALOGUE
 from cranium.learners import Schedule, Visits
-from cranium.worlds import FiniteWorld, LetterEnv, LetterSpec, OfficeWorld, Outcome
+from cranium.worlds import FiniteEnv, LetterEnv, LetterSpec, OfficeWorld, Outcome
 
 STEPS = int(os.environ.get("CRANIUM_PATH_STEPS", "400"))
 ODD = {
@@ -125,7 +125,7 @@ def test_without_a_counter_limit_what_can_happen_in_a_finite_world_is_imagined_o
     assert len(one.policy.configurations) < len(other.policy.configurations)
 
 
-class Twice(FiniteWorld):
+class Twice(FiniteEnv):
     """Names one of its starts twice, and has outcomes whose probabilities are no round numbers."""
 
     vocabulary = ("A",)

@@ -18,7 +18,7 @@ from support.random_tasks import lively_machine, lively_world, tasks
 import cranium
 from cranium.errors import InvalidArgumentError, RunError
 from cranium.learners import PlannerConfig, train
-from cranium.worlds import FiniteWorld, LetterEnv, Outcome
+from cranium.worlds import FiniteEnv, LetterEnv, Outcome
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
@@ -102,7 +102,7 @@ def test_a_random_world_is_learned():
     assert result.evaluation.gap[0] < 0.02
 
 
-class Teleporter(FiniteWorld):
+class Teleporter(FiniteEnv):
     """A corridor in which going right from cell 3 leads to the far end, against all experience."""
 
     vocabulary = ("goal",)

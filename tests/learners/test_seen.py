@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 import cranium
 from cranium.learners.tabular import kernels
 from cranium.learners.training import _prepare
-from cranium.worlds import FiniteWorld, Outcome
+from cranium.worlds import FiniteEnv, Outcome
 
 SMALL = {"hidden": (4,), "batch": 2, "warmup": 1000, "replay": 50}
 PATHS = [("cql", "compiled"), ("cql", "python"), ("cdqn", "compiled"), ("cdqn", "python")]
 
 
-class Tape(FiniteWorld):
+class Tape(FiniteEnv):
     """Shows events one after the other, again and again, whatever is done; some steps end it."""
 
     vocabulary = ("A", "B", "C")

@@ -13,10 +13,10 @@ import cranium
 from cranium.episodes import record
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, PolicyError, WorldError
 from cranium.learners import Policy
-from cranium.worlds import FiniteWorld, LetterEnv, LetterSpec, Outcome, TabularWorld
+from cranium.worlds import FiniteEnv, LetterEnv, LetterSpec, Outcome, TabularWorld
 
 
-class Ledge(FiniteWorld):
+class Ledge(FiniteEnv):
     """Cells 0 to 4 beside a pit: ``first`` steps into it, ``first + 1`` goes on to the goal."""
 
     vocabulary = ("goal",)

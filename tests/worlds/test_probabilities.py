@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import cranium
 from cranium.errors import WorldError
-from cranium.worlds import FiniteWorld, Outcome, TabularWorld
+from cranium.worlds import FiniteEnv, Outcome, TabularWorld
 
 
-class Wheel(FiniteWorld):
+class Wheel(FiniteEnv):
     """One state that is spun, with any numbers for chances."""
 
     vocabulary = ("won",)

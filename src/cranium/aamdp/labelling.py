@@ -20,12 +20,12 @@ from cranium.errors import (
     PersistentEventWarning,
     UnknownNameError,
     UnsoundLabelsWarning,
-    WorldError,
     check_count,
     shorten,
 )
-from cranium.worlds.finite import as_events
+from cranium.worlds.events import as_events, as_world
 from cranium.worlds.observations import hashable, kept
+from cranium.worlds.protocols import LabellingFunction, World
 from cranium.worlds.verification import EPISODE
 
 __all__ = [
@@ -36,8 +36,6 @@ __all__ = [
     "labelling_from_cells",
     "rising_edges",
 ]
-
-Function = Callable[[Any, Any, Any], Iterable[str] | str]
 
 
 class Labelling:
@@ -52,7 +50,7 @@ class Labelling:
         frozenset({'goal'})
     """
 
-    def __init__(self, function: Function, events: Iterable[str]) -> None:
+    def __init__(self, function: LabellingFunction, events: Iterable[str]) -> None:
         check_function(function)
         if isinstance(events, str):
             raise InvalidArgumentError(f"the events are a list of names, not {shorten(events)}")
@@ -79,7 +77,7 @@ class Labelling:
         return name if found is self else (Labelling, (self.function, self.events))
 
 
-def labelling(*events: str) -> Callable[[Function], Labelling]:
+def labelling(*events: str) -> Callable[[LabellingFunction], Labelling]:
     """Declare the events of a labelling function.
 
     Example:
@@ -118,7 +116,7 @@ class _Cells:
         return self.names.get(_cell(after), frozenset())
 
 
-def rising_edges(labelling: Function) -> Function:
+def rising_edges(labelling: LabellingFunction) -> LabellingFunction:
     """Make a labelling that reports an event only at the step at which it becomes true.
 
     A machine reads an event at every step at which it is reported. An event that describes a region
@@ -146,7 +144,7 @@ def rising_edges(labelling: Function) -> Function:
 class _Rising:
     """The labelling of :func:`rising_edges`; a class, so that it can be pickled."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: LabellingFunction) -> None:
         self.function = function
 
     def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:
@@ -233,7 +231,7 @@ class LabelReport:
 def check_labelling(
     env: gym.Env[Any, Any],
     automaton: CountingRewardAutomaton,
-    labelling: Function | None = None,
+    labelling: LabellingFunction | None = None,
     *,
     steps: int = 10_000,
     seed: int = 0,
@@ -284,7 +282,7 @@ def check_labelling(
 
 
 def _random_steps(
-    env: gym.Env[Any, Any], label: Function, steps: int, seed: int
+    env: gym.Env[Any, Any], label: LabellingFunction, steps: int, seed: int
 ) -> Iterator[tuple[tuple[Any, Any, Any], frozenset[str], bool]]:
     """Each (s, a, s′) with its events, and whether it is the first of an episode."""
     env.action_space.seed(seed)
@@ -299,24 +297,14 @@ def _random_steps(
         observation = kept(env.reset()[0]) if begins else after
 
 
-def events_of(env: gym.Env[Any, Any], labelling: Function | None) -> Function:
+def events_of(env: gym.Env[Any, Any], labelling: LabellingFunction | None) -> LabellingFunction:
     """The labelling that was given, or the world's own."""
     if labelling is not None:
         return check_function(labelling)
-    if getattr(env.unwrapped, "events", None) is None:
-        raise WorldError(
-            f"{type(env.unwrapped).__name__} names no events of its own",
-            fix="give a labelling: a function of (s, a, s′) that returns the names of the events",
-        )
-    if not hasattr(env.unwrapped, "vocabulary"):
-        raise WorldError(
-            f"{type(env.unwrapped).__name__} names events, but has no vocabulary of them",
-            fix="give a labelling, or list all events in its attribute vocabulary",
-        )
-    return WorldEvents(env.unwrapped)
+    return WorldEvents(as_world(env))
 
 
-def check_function(function: Any) -> Function:
+def check_function(function: Any) -> LabellingFunction:
     """Accept what can be called with (s, a, s′)."""
     if not callable(function):
         raise InvalidArgumentError(
@@ -332,15 +320,15 @@ def check_function(function: Any) -> Function:
         ) from None
     except ValueError:
         pass  # built in: nobody knows what it takes
-    return cast(Function, function)
+    return cast(LabellingFunction, function)
 
 
 class WorldEvents:
-    """The events that a world of ours says happened in its last step."""
+    """The labelling of a world that reports its own events: those of its last step."""
 
-    def __init__(self, world: Any) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.events: tuple[str, ...] = tuple(world.vocabulary)
 
     def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:  # noqa: ARG002
-        return self.world.events  # type: ignore[no-any-return]
+        return self.world.events

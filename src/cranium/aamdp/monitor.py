@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,8 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
 from cranium.tables.space import OVERFLOW, check_start
-from cranium.worlds.finite import as_events
+from cranium.worlds.events import as_events
+from cranium.worlds.protocols import LabellingFunction
 
 __all__ = ["Monitor", "MonitorStatus"]
 
@@ -130,7 +131,7 @@ class Monitor:
     def __init__(
         self,
         machine: CountingRewardAutomaton,
-        labelling: Callable[[Any, Any, Any], Iterable[str] | str],
+        labelling: LabellingFunction,
         *,
         horizon: int | None = None,
         counter_limit: int | None = None,

@@ -22,7 +22,7 @@ from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
 from cranium.tables.space import MAX_CONFIGURATIONS
 from cranium.worlds.enumeration import confirm, enumerate_env, farthest
-from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.finite import FiniteEnv, find_model
 from cranium.worlds.sampling import Sampling
 from cranium.worlds.tabular import TabularWorld
 
@@ -32,7 +32,7 @@ HORIZON = 10_000
 VERIFIED = 1000
 """For how many steps a model that an environment says it follows is compared with it."""
 VERIFIED_OURS = 300
-"""The same for a ``FiniteWorld``. Its ``step`` is ours, so that only its model can be wrong."""
+"""The same for a ``FiniteEnv``. Its ``step`` is ours, so that only its model can be wrong."""
 
 
 @dataclass(frozen=True)
@@ -281,10 +281,14 @@ def as_tabular(
         inner = inner.env
     base: gym.Env[Any, Any] = inner
     labelling = None if isinstance(env.labelling, WorldEvents) else env.labelling
-    if isinstance(base, FiniteWorld) and base.follows_model:
-        table = TabularWorld.of(base, labelling, max_states=max_states)
-        table.verify(base.twin(), labelling, steps=VERIFIED_OURS)
-        return table
+    model = find_model(base)
+    if model is not None:
+        table = TabularWorld.of(model, labelling, max_states=max_states)
+        if isinstance(base, FiniteEnv):
+            table.verify(base.twin(), labelling, steps=VERIFIED_OURS)
+            return table
+        with _walkable(env, base) as live:
+            return confirm(table, live, labelling, steps=VERIFIED, longest=longest)
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
     if listed and isinstance(base.observation_space, gym.spaces.Discrete):
         table = TabularWorld.from_model(base, env.labelling)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
@@ -31,8 +31,10 @@ from cranium.errors import (
     shorten,
 )
 from cranium.tables.space import check_start, largest_increment
-from cranium.worlds.finite import FiniteWorld, as_events
+from cranium.worlds.events import as_events
+from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.observations import kept
+from cranium.worlds.protocols import LabellingFunction
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
 
@@ -94,7 +96,7 @@ class AutomatonAugmentedMDP(
         self,
         env: gym.Env[Any, Any],
         automaton: CountingRewardAutomaton,
-        labelling: Callable[[Any, Any, Any], Iterable[str] | str] | None = None,
+        labelling: LabellingFunction | None = None,
         *,
         horizon: int | None = None,
         counter_limit: int | None = None,
@@ -348,7 +350,7 @@ dictionary; the reward or the function that gives it, whether it ends, and the i
 def product(
     env: gym.Env[Any, Any],
     automaton: CountingRewardAutomaton,
-    labelling: Callable[[Any, Any, Any], Iterable[str] | str] | None = None,
+    labelling: LabellingFunction | None = None,
     **options: Any,
 ) -> AutomatonAugmentedMDP:
     """The product of an environment and an automaton: see :class:`AutomatonAugmentedMDP`.
@@ -387,7 +389,7 @@ def _is_ours(env: gym.Env[Any, Any], labelling: Any) -> bool:
             return False
         inner = inner.env
     own = isinstance(labelling, WorldEvents) and labelling.world is inner
-    return own and isinstance(inner, FiniteWorld) and inner.follows_model
+    return own and isinstance(inner, FiniteEnv) and inner.follows_model
 
 
 def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:

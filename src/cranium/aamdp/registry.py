@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -17,7 +18,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.formats import library
 from cranium.worlds.craft import CraftWorld
-from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.events import as_world
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld
@@ -66,40 +67,50 @@ WATER = {
 
 @dataclass(frozen=True)
 class WorldEntry:
-    """A world as it is listed.
+    """An entry of the catalogue of worlds, or of Gymnasium's registry.
 
     Attributes:
         name: Its name, as in ``cranium/NAME-v0``.
-        make: What makes it.
-        about: What it is, in a line.
-        horizon: After how many steps an episode is cut off.
-        tasks: Ready-made tasks: a name, and the machine of the library.
-        options: What that is given.
+        make: The function that makes the environment, which is a :class:`~cranium.worlds.World`.
+        about: A description in one line.
+        horizon: The number of steps after which an episode is truncated; None if it is not.
+        tasks: The ready-made tasks: the name of each, and the machine of the library.
+        options: The arguments of ``make``.
         meanings: What its events mean, in plain words.
+        gymnasium_id: The Gymnasium id, if it is not ``cranium/NAME-v0``.
     """
 
     name: str
-    make: Callable[..., FiniteWorld | PointWorld | WaterWorld]
+    make: Callable[..., gym.Env[Any, Any]]
     about: str
-    horizon: int
+    horizon: int | None
     tasks: Mapping[str, str]
     options: Mapping[str, Any] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
+    gymnasium_id: str | None = None
 
     def events(self) -> dict[str, str]:
-        """All its events, and what they mean.
+        """Return all its events, and what they mean (their names, where nobody says it).
 
         Example:
             >>> find_world("Office").events()["mail"]
             'an item of mail is collected'
         """
-        names = self.make(**self.options).vocabulary
-        return {name: self.meanings[name] for name in names}
+        return {name: self.meanings.get(name, name) for name in self.vocabulary()}
+
+    def vocabulary(self) -> tuple[str, ...]:
+        """Return the names of all its events.
+
+        Example:
+            >>> find_world("Letter").vocabulary()
+            ('A', 'C', 'D', 'B')
+        """
+        return tuple(as_world(self.make(**self.options)).vocabulary)
 
     @property
     def id(self) -> str:
         """The Gymnasium id of the world by itself."""
-        return f"{NAMESPACE}/{self.name}-v0"
+        return self.gymnasium_id or f"{NAMESPACE}/{self.name}-v0"
 
     def product_id(self, task: str) -> str:
         """The Gymnasium id of the world with a task."""
@@ -266,15 +277,24 @@ def make_env(
 
 
 def find_world(name: str) -> WorldEntry:
-    """A world of the catalogue, by its name, whatever the case of its letters.
+    """Find a world by its name in the catalogue, in any case of letters, or by its Gymnasium id.
+
+    An environment with a Gymnasium id must be registered already: no module is imported here,
+    because names also come from files.
 
     Example:
         >>> find_world("letter").id
         'cranium/Letter-v0'
+        >>> find_world("FrozenLake-v1").horizon
+        100
     """
     for entry in CATALOGUE:
         if entry.name.lower() == name.lower():
             return entry
+    if name in gym.registry:
+        limit = gym.registry[name].max_episode_steps
+        make = partial(gym.make, name)
+        return WorldEntry(name, make, "registered with Gymnasium", limit, {}, gymnasium_id=name)
     raise UnknownNameError.of("world", name, [entry.name for entry in CATALOGUE])
 
 

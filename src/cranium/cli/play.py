@@ -59,7 +59,7 @@ def play(
     and then: cranium replay episode.json
     """
     entry = find_world(world)
-    ready = task if task is not None or language is not None else next(iter(entry.tasks))
+    ready = task if task is not None or language is not None else next(iter(entry.tasks), None)
     automaton = task_of(world, ready, language)
     settings = parse_options(options)
     env = make_env(world, automaton, settings)

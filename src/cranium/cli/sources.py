@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -31,7 +32,34 @@ Task = Annotated[
     typer.Option("--language", "-l", metavar="TEXT", help="The task as a language, not a file."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-World = Annotated[str, typer.Argument(metavar="WORLD", help="A world: see cranium worlds.")]
+
+
+def import_world(name: str) -> str:
+    """Import the module of MODULE:ID, which registers an environment, and return the id.
+
+    Only names from the command line are passed here; files cannot import anything.
+    """
+    module, colon, id_ = name.partition(":")
+    if not colon:
+        return name
+    try:
+        importlib.import_module(module)
+    except (ImportError, ValueError) as problem:
+        raise InvalidArgumentError(
+            f"the module {shorten(module)} cannot be imported: {problem}",
+            fix="MODULE:ID names a module on Python's path (PYTHONPATH=. for this folder)",
+        ) from None
+    return id_
+
+
+World = Annotated[
+    str,
+    typer.Argument(
+        metavar="WORLD",
+        help="A world: see cranium worlds; or a Gymnasium id, as ID or MODULE:ID.",
+        callback=import_world,
+    ),
+]
 WorldTask = Annotated[
     str | None,
     typer.Argument(
@@ -130,7 +158,7 @@ def task_of(world: str, task: str | None, language: str | None) -> cranium.Count
     ready = find_world(world).tasks
     if (task is None) == (language is None):
         raise typer.BadParameter(
-            f"give a TASK ({', '.join(ready)}, or a file) or --language TEXT, one of them"
+            f"give a TASK ({', '.join([*ready, 'or a file'])}) or --language TEXT, one of them"
         )
     if language is not None:
         return cranium.compile_language(language)

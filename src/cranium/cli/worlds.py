@@ -12,6 +12,7 @@ import typer
 from cranium.aamdp import CATALOGUE, find_world
 from cranium.aamdp.registry import WorldEntry
 from cranium.cli.output import print_json, say
+from cranium.cli.sources import import_world
 from cranium.errors import InvalidArgumentError
 from cranium.formats import library
 from cranium.io import check_writable, write_bytes
@@ -34,7 +35,7 @@ def show_worlds(
     gymnasium.make("cranium/Office-mail-delivery-v0") the product with a task.
     For example: cranium worlds Office
     """
-    entries = CATALOGUE if name is None else (find_world(name),)
+    entries = CATALOGUE if name is None else (find_world(import_world(name)),)
     if picture is not None:
         _draw(entries, picture)
     if as_json:
@@ -44,7 +45,7 @@ def show_worlds(
                 "id": entry.id,
                 "about": entry.about,
                 "horizon": entry.horizon,
-                "events": list(entry.make(**entry.options).vocabulary),
+                "events": list(entry.vocabulary()),
                 "tasks": {task: entry.product_id(task) for task in entry.tasks},
             }
             for entry in entries
@@ -52,14 +53,14 @@ def show_worlds(
         print_json(data, indent=2)
         return
     for number, entry in enumerate(entries):
-        world = entry.make(**entry.options, render_mode="ansi")
         say(("" if number == 0 else "\n") + f"{entry.name}: {entry.about}", style="bold")
         say(f"  id        {entry.id}")
-        say(f"  events    {', '.join(world.vocabulary)}")
+        say(f"  events    {', '.join(entry.vocabulary())}")
         for index, (task, machine) in enumerate(entry.tasks.items()):
             head = "  tasks     " if index == 0 else " " * 12
             say(f"{head}{task}: {library.load(machine).name} ({entry.product_id(task)})")
-        if name is not None:
+        if name is not None and entry.gymnasium_id is None:  # others may not draw themselves
+            world = entry.make(**entry.options, render_mode="ansi")
             world.reset(seed=0)
             say("\n" + str(world.render()))
     if picture is not None:

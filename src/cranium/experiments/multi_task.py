@@ -6,7 +6,7 @@ the union of the machines reads it. Experience of one task is then imagined for 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Transition
 from cranium.errors import ConversionError, UnknownNameError, WorldError
-from cranium.worlds.finite import Events, FiniteWorld, Observation, Outcome, check_options
+from cranium.worlds.arguments import check_options
+from cranium.worlds.events import as_events
+from cranium.worlds.finite import FiniteEnv
+from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
 
 __all__ = ["TaskLot", "drawn_tasks", "task_of", "union"]
 
@@ -36,7 +39,7 @@ def _event(index: int) -> str:
     return f"task{index + 1}"
 
 
-class TaskLot(FiniteWorld):
+class TaskLot(FiniteEnv[Any, Ints]):
     """A world in which the first step of an episode says which task is to be done.
 
     Args:
@@ -52,7 +55,7 @@ class TaskLot(FiniteWorld):
         frozenset({'task2'})
     """
 
-    def __init__(self, world: FiniteWorld, names: Sequence[str]) -> None:
+    def __init__(self, world: FiniteEnv[Any, Ints], names: Sequence[str]) -> None:
         super().__init__()
         if not isinstance(world.observation_space, spaces.MultiDiscrete):
             raise WorldError(f"a lot needs a world that shows numbers, not {world}")
@@ -64,11 +67,11 @@ class TaskLot(FiniteWorld):
             [*world.observation_space.nvec, len(self.names) + 2]
         )
 
-    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+    def instances(self) -> Instances:
         """Every task is one."""
         return {name: {"lot": name} for name in self.names}
 
-    def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, Any]]:
+    def initial(self, options: ResetOptions) -> Sequence[tuple[float, Any]]:
         """The lots, equally likely; which one it is shows with the first step."""
         check_options(options, ("lot",))
         wanted = self.names if "lot" not in options else (options["lot"],)
@@ -89,9 +92,9 @@ class TaskLot(FiniteWorld):
         """The task, then the events of the world."""
         if state[0] is None:
             return frozenset({_event(after[1])})
-        return self.world.label(state[0], action, after[0])
+        return as_events(self.world.label(state[0], action, after[0]))
 
-    def observe(self, state: Any) -> Observation:
+    def observe(self, state: Any) -> Ints:
         """What the world shows, and the lot while it is new."""
         inner, lot = state
         if inner is None:
@@ -105,7 +108,7 @@ def drawn_tasks(lot: TaskLot, seed: int, ended: Floats) -> Ints:
     """Which task each episode had, for a world that was reset with this seed and never again.
 
     A finite world draws one random number when an episode begins and one for every step, whatever
-    is done (see :class:`~cranium.worlds.FiniteWorld`), and compiled loops draw the same. So it is
+    is done (see :class:`~cranium.worlds.FiniteEnv`), and compiled loops draw the same. So it is
     known from when the episodes ended, and rewards need not tell it.
 
     Args:

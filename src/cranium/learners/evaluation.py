@@ -30,7 +30,7 @@ from cranium.learners.evaluation_result import (
 )
 from cranium.learners.live_evaluation import LiveEvaluator, live_evaluator
 from cranium.learners.policy import Policy
-from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.protocols import FiniteWorld, instances_of
 
 __all__ = [
     "Evaluation",
@@ -328,9 +328,9 @@ def _starts(
     product: AutomatonAugmentedMDP, model: TabularProduct, instances: Instances | None
 ) -> dict[str, Floats]:
     """How likely each pair begins an episode, for each instance."""
-    base: Any = product.unwrapped
+    base: object = product.unwrapped
     if instances is None and isinstance(base, FiniteWorld):
-        instances = base.instances()
+        instances = instances_of(base)
     if not instances:
         found: dict[str, Floats] = {}
         for pair in np.flatnonzero(model.initial):

@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.policy import Policy
+from cranium.worlds.protocols import Instances
 from cranium.worlds.sampling import Sampling
 
 __all__ = ["Evaluation", "Evaluator", "Instances", "check_instances"]
 
-Instances = Mapping[str, Mapping[str, Any]]
 Floats = NDArray[np.float64]
 SHOWN = 50
 """The greatest number of instances that are printed one by one."""

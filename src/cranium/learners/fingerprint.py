@@ -21,9 +21,11 @@ from cranium.aamdp.planning import as_tabular, find_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.errors import SpaceError, WorldError
 from cranium.learners.code_digest import VERSION, code_digest
-from cranium.worlds.finite import FiniteWorld
+from cranium.worlds.events import as_events
+from cranium.worlds.finite import find_model
 from cranium.worlds.observations import hashable
 from cranium.worlds.point import PointWorld
+from cranium.worlds.protocols import FiniteWorld
 from cranium.worlds.tabular import TabularWorld
 from cranium.worlds.water import WaterWorld
 
@@ -69,8 +71,8 @@ def fingerprint(env: gym.Env[Any, Any], world: TabularWorld | None = None) -> di
         found[CODE] = code
     if world is not None:
         found |= _tables(product, world)
-    elif isinstance(base, FiniteWorld) and base.follows_model:
-        found |= _beginning(base)
+    elif (model := find_model(base)) is not None:
+        found |= _beginning(model)
     if isinstance(base, PointWorld | WaterWorld):
         found |= {f"parameter {name}": _plain(one) for name, one in base.parameters.items()}
     elif base.spec is not None and not isinstance(base, FiniteWorld):
@@ -100,7 +102,7 @@ def _tables(product: AutomatonAugmentedMDP, world: TabularWorld) -> dict[str, st
     return found
 
 
-def _beginning(world: FiniteWorld) -> dict[str, str]:
+def _beginning(world: FiniteWorld[Any]) -> dict[str, str]:
     """Digests of the initial states and the first transitions, of a world without a table."""
     initial = world.initial({})
     waiting = [state for p, state in initial if p > 0][:NEAR]
@@ -110,7 +112,7 @@ def _beginning(world: FiniteWorld) -> dict[str, str]:
         for action in range(int(space.n)):
             called = action + int(space.start)
             for outcome in world.outcomes(state, called):
-                events = sorted(world.label(state, called, outcome.state))
+                events = sorted(as_events(world.label(state, called, outcome.state)))
                 rows.append((*outcome[::2], hashable(world.observe(outcome.state)), events))
                 if outcome.state not in known and len(known) < NEAR:
                     known.add(outcome.state)

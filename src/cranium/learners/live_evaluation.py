@@ -14,8 +14,7 @@ from cranium.counterfactual.wrapper_checks import Guard
 from cranium.errors import InvalidArgumentError, check_count, shorten
 from cranium.learners.evaluation_result import Evaluation, Evaluator, Instances
 from cranium.learners.policy import Policy
-from cranium.worlds.finite import FiniteWorld
-from cranium.worlds.point import PointWorld
+from cranium.worlds.protocols import instances_of
 
 __all__ = ["CONFIRMED", "LiveEvaluator", "live_evaluator", "named_seeds"]
 
@@ -63,8 +62,7 @@ class LiveEvaluator(Evaluator):
         self.product = find_product(env)
         self.guard = Guard(env, self.product)
         base = env.unwrapped
-        own = base.instances() if isinstance(base, FiniteWorld | PointWorld) else {}
-        self.instances = instances or own or {"any": {}}
+        self.instances = instances or instances_of(base) or {"any": {}}
         self.episodes = check_count("episodes", episodes)
         if not isinstance(seed, np.random.SeedSequence):
             seed = named_seeds(check_count("seed", seed, least=0), "evaluation")

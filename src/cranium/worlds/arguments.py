@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -11,9 +11,22 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, shorten
+from cranium.errors import InvalidArgumentError, check_count, shorten
 
-__all__ = ["as_push", "check_choice", "check_number", "check_place"]
+__all__ = [
+    "as_push",
+    "check_choice",
+    "check_number",
+    "check_options",
+    "check_place",
+    "check_span",
+    "supply",
+]
+
+GREATEST = 2**31 - 1
+"""The greatest number of times that an event can be asked for."""
+WIDEST = 1000
+"""How far apart the least and the greatest of a drawn number may be: all of them are listed."""
 
 
 def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
@@ -90,3 +103,64 @@ def _singles(action: Any) -> NDArray[np.float32]:
             return np.asarray(action, np.float32)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0, np.float32)
+
+
+def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
+    """A number that is fixed, or drawn between two: its least and its greatest value.
+
+    Example:
+        >>> check_span(3, "the mail", "the most mail"), check_span((1, 5), "mail", "most mail")
+        ((3, 3), (1, 5))
+    """
+    low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
+    check_count(what, low)
+    check_count(most, high, least=low)
+    if high > GREATEST:
+        raise InvalidArgumentError(f"{most} is at most {GREATEST:,}, not {shorten(high)}")
+    if high - low > WIDEST:
+        raise InvalidArgumentError(
+            f"{what} is drawn from {WIDEST + 1:,} numbers at most, not from {high - low + 1:,}"
+        )
+    return low, high
+
+
+def supply(
+    name: str, span: tuple[int, int] | None, options: Mapping[str, Any], things: str
+) -> Sequence[int]:
+    """How much of something an episode may begin with.
+
+    Args:
+        name: What it is called in the options of ``reset``.
+        span: The least and the greatest number of the world; None if it never runs out.
+        options: Those of ``reset``, which may fix the number.
+        things: What is counted, for messages.
+
+    Example:
+        >>> list(supply("mail", (1, 3), {}, "items of mail"))
+        [1, 2, 3]
+        >>> list(supply("mail", (1, 3), {"mail": 2}, "items of mail"))
+        [2]
+    """
+    if span is None:
+        if name in options:
+            raise InvalidArgumentError(
+                f"the {name} of this world never runs out",
+                fix=f"make the world with {name}={shorten(options[name])}",
+            )
+        return (0,)
+    low, high = check_span(options.get(name, span), f"the {name}", f"the most {name}")
+    if high > span[1]:
+        raise InvalidArgumentError(
+            f"there are at most {span[1]} {things}, not {high}",
+            fix=f"make the world with {name}=({span[0]}, {high})",
+        )
+    return range(low, high + 1)
+
+
+def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse options of ``reset`` that a world does not have."""
+    for name in options:
+        if name not in known:
+            raise InvalidArgumentError(
+                f"no such option for reset: {shorten(name)}", fix=f"known: {', '.join(known)}"
+            )

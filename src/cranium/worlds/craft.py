@@ -11,17 +11,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, SpaceError, check_count, shorten
+from cranium.worlds.arguments import check_options, check_span, supply
 from cranium.worlds.craft_maps import DRAWN, SIGNS, SIZES, draw_map, random_map
-from cranium.worlds.finite import (
-    Events,
-    FiniteWorld,
-    Observation,
-    Outcome,
-    check_options,
-    check_span,
-    supply,
-)
+from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid, starting_cells
+from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
 
 __all__ = ["CraftWorld"]
 
@@ -33,7 +27,7 @@ MOST_STARTS = 1_000_000
 Layout = Literal["small", "medium", "large", "random"]
 
 
-class CraftWorld(FiniteWorld):
+class CraftWorld(FiniteEnv[_State, NDArray[np.int64]]):
     """Raw materials, and places to make something of them.
 
     There are wood, grass and iron; a toolshed, a workbench and a factory; gold, for which the
@@ -107,7 +101,7 @@ class CraftWorld(FiniteWorld):
 
     # The model
 
-    def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, _State]]:
+    def initial(self, options: ResetOptions) -> Sequence[tuple[float, _State]]:
         """The start is fixed unless it is anywhere; wood and grass are drawn."""
         check_options(options, tuple(self.stock))
         wood, grass = (
@@ -122,7 +116,7 @@ class CraftWorld(FiniteWorld):
         states = list(product(self.starts, wood, grass))
         return [(1 / len(states), state) for state in states]
 
-    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+    def instances(self) -> Instances:
         """One for each amount of that which runs out.
 
         Example:
@@ -157,7 +151,7 @@ class CraftWorld(FiniteWorld):
         gone = event in self.limited and left[event] == 0
         return frozenset({_RUN_OUT[event] if gone else event})
 
-    def observe(self, state: _State) -> Observation:
+    def observe(self, state: _State) -> NDArray[np.int64]:
         """See ``observation``."""
         cell, *left = state
         shown = [n for n, span in zip(left, self.stock.values(), strict=True) if span is not None]

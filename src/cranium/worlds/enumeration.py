@@ -12,17 +12,12 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.errors import WorldError, check_count, shorten
-from cranium.worlds.finite import Events, FiniteWorld
+from cranium.worlds.events import events_after_step
 from cranium.worlds.observations import kept
+from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, StateKey
 from cranium.worlds.sampling import Generator, Sampling, draws, generators, reseed
 from cranium.worlds.table_builder import Draft
-from cranium.worlds.tabular import (
-    Labelling,
-    StateKey,
-    TabularWorld,
-    default_key,
-    events_after_step,
-)
+from cranium.worlds.tabular import TabularWorld, default_key
 from cranium.worlds.verification import Clock, Walk, lifted_limits, time_limit
 
 __all__ = ["confirm", "enumerate_env", "farthest"]
@@ -41,7 +36,7 @@ HINTS = ("max_steps", "_max_episode_steps", "max_episode_steps", "max_episode_le
 
 def enumerate_env(
     env: gym.Env[Any, Any],
-    labelling: Labelling | None = None,
+    labelling: LabellingFunction | None = None,
     *,
     state_key: StateKey | None = None,
     starts: int = 100,
@@ -104,7 +99,7 @@ def enumerate_env(
 def confirm(
     world: TabularWorld,
     env: gym.Env[Any, Any],
-    labelling: Labelling | None,
+    labelling: LabellingFunction | None,
     *,
     steps: int,
     longest: int | None = None,
@@ -154,7 +149,7 @@ class _Enumeration:
     def __init__(
         self,
         env: gym.Env[Any, Any],
-        labelling: Labelling | None,
+        labelling: LabellingFunction | None,
         state_key: StateKey | None,
         repeats: int,
         seed: int,

@@ -16,15 +16,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.worlds.finite import (
-    Events,
-    FiniteWorld,
-    Observation,
-    Outcome,
-    check_options,
-    check_span,
-)
+from cranium.worlds.arguments import check_options, check_span
+from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid
+from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
 
 __all__ = ["LetterEnv", "LetterSpec"]
 
@@ -59,7 +54,7 @@ class LetterSpec:
 _State = tuple[Cell, tuple[int, ...]]
 
 
-class LetterEnv(FiniteWorld):
+class LetterEnv(FiniteEnv[_State, NDArray[np.int64]]):
     """Letters on a grid. A letter is observed on every step that ends on its cell.
 
     A letter that may be observed N times still reads as itself the N-th time; from the next visit
@@ -137,7 +132,7 @@ class LetterEnv(FiniteWorld):
 
     # The model
 
-    def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, _State]]:
+    def initial(self, options: ResetOptions) -> Sequence[tuple[float, _State]]:
         """All starts, equally likely."""
         check_options(options, ("times", "start"))
         fixed = options.get("times", {})
@@ -163,7 +158,7 @@ class LetterEnv(FiniteWorld):
         states = [(cell, left) for cell in cells for left in product(*spans)]
         return [(1 / len(states), state) for state in states]
 
-    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+    def instances(self) -> Instances:
         """One for each way of drawing how often the letters are observed.
 
         Example:
@@ -195,7 +190,7 @@ class LetterEnv(FiniteWorld):
         letter = self._read(after)
         return frozenset() if letter is None else frozenset({letter})
 
-    def observe(self, state: _State) -> Observation:
+    def observe(self, state: _State) -> NDArray[np.int64]:
         """See ``observation``."""
         cell, left = state
         if self.view == "markov":

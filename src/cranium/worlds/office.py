@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,16 +10,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, shorten
-from cranium.worlds.finite import (
-    Events,
-    FiniteWorld,
-    Observation,
-    Outcome,
-    check_options,
-    check_span,
-    supply,
-)
+from cranium.worlds.arguments import check_options, check_span, supply
+from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid, read_map, starting_cells
+from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
 
 __all__ = ["OfficeWorld"]
 
@@ -51,7 +45,7 @@ EMPTY = "empty"
 _State = tuple[Cell, int]
 
 
-class OfficeWorld(FiniteWorld):
+class OfficeWorld(FiniteEnv[_State, NDArray[np.int64]]):
     """An office with mail, coffee, people and decorations.
 
     An event happens on every step that ends on its cell. The mail room holds a number of items: a
@@ -111,14 +105,14 @@ class OfficeWorld(FiniteWorld):
 
     # The model
 
-    def initial(self, options: Mapping[str, Any]) -> Sequence[tuple[float, _State]]:
+    def initial(self, options: ResetOptions) -> Sequence[tuple[float, _State]]:
         """The start is fixed unless it is anywhere; the mail is drawn."""
         check_options(options, ("mail",))
         amounts = supply("mail", self.mail, options, "items of mail")
         chance = 1 / (len(amounts) * len(self.starts))
         return [(chance, (cell, mail)) for cell in self.starts for mail in amounts]
 
-    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+    def instances(self) -> Instances:
         """One for each amount of mail.
 
         Example:
@@ -148,7 +142,7 @@ class OfficeWorld(FiniteWorld):
             return frozenset({EMPTY})
         return frozenset({event})
 
-    def observe(self, state: _State) -> Observation:
+    def observe(self, state: _State) -> NDArray[np.int64]:
         """See ``observation``."""
         cell, mail = state
         more = [mail] if self.mail is not None and self.view == "markov" else []

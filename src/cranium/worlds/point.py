@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import plane
-from cranium.worlds.arguments import as_push, check_choice, check_number, check_place
-from cranium.worlds.finite import Events, check_options, check_span
+from cranium.worlds.arguments import (
+    as_push,
+    check_choice,
+    check_number,
+    check_options,
+    check_place,
+    check_span,
+)
 from cranium.worlds.grid import MOVES
+from cranium.worlds.protocols import Events, Instances
 
 __all__ = ["PointWorld", "Region"]
 
@@ -195,7 +202,7 @@ class PointWorld(gym.Env[Floats, Any]):
             "observation": self.view,
         }
 
-    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+    def instances(self) -> Instances:
         """What the task is asked for: one for each way of drawing how often events are had.
 
         Example:

@@ -10,8 +10,9 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.errors import SpaceError, WorldError, shorten
-from cranium.worlds.finite import Events, as_probabilities
 from cranium.worlds.observations import hashable
+from cranium.worlds.probabilities import as_probabilities
+from cranium.worlds.protocols import Events
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["Draft"]

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.errors import RewardError, WorldError, shorten
-from cranium.worlds.finite import SLACK, Events, FiniteWorld, as_events, check_probabilities
+from cranium.worlds.events import as_events
 from cranium.worlds.observations import hashable, written
+from cranium.worlds.probabilities import TOLERANCE, check_probabilities
+from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, Observation, StateKey
 from cranium.worlds.sampling import Sampling
 
 __all__ = ["TabularWorld"]
-
-Labelling = Callable[[Any, Any, Any], Any]
-StateKey = Callable[[gym.Env[Any, Any], Any], Hashable]
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class TabularWorld:
     observation: NDArray[np.int32] = field(repr=False)
     labels: tuple[Events, ...]
     states: tuple[Hashable, ...] = field(repr=False)
-    observations: tuple[Any, ...] = field(repr=False)
+    observations: tuple[Observation, ...] = field(repr=False)
     num_actions: int
     first_action: int = 0
     horizon: int | None = None
@@ -76,7 +75,7 @@ class TabularWorld:
     def _check_probabilities(self) -> None:
         """Refuse probabilities that are not a distribution; a pair may have no outcomes at all."""
         sums = np.bincount(self.pair, self.probability, len(self.first) - 1)
-        whole = (np.abs(sums - 1) <= SLACK) | (np.diff(self.first) == 0)
+        whole = (np.abs(sums - 1) <= TOLERANCE) | (np.diff(self.first) == 0)
         whole[self.pair[~(self.probability >= 0)]] = False  # NaN, too
         for row in np.flatnonzero(~whole):
             state, action = divmod(int(row), self.num_actions)
@@ -144,14 +143,14 @@ class TabularWorld:
     @classmethod
     def of(
         cls,
-        world: FiniteWorld,
-        labelling: Labelling | None = None,
+        world: FiniteWorld[Any],
+        labelling: LabellingFunction | None = None,
         *,
         max_states: int | None = None,
     ) -> TabularWorld:
-        """List one of our own worlds, from its model; with its own events, or a labelling.
+        """List a finite world from its model, with its own events or those of a labelling.
 
-        ``max_states`` is how many states it may have, by default a million.
+        ``max_states`` is the greatest number of states, by default a million.
 
         Example:
             >>> from cranium.worlds import OfficeWorld
@@ -165,7 +164,7 @@ class TabularWorld:
 
         def label(state: Any, action: int, after: Any) -> Events:
             if labelling is None:
-                return world.label(state, action, after)
+                return as_events(world.label(state, action, after))
             return as_events(labelling(world.observe(state), action, world.observe(after)))
 
         for state in draft.unvisited():
@@ -178,7 +177,7 @@ class TabularWorld:
         return draft.finish(world.observe)
 
     @classmethod
-    def from_model(cls, env: gym.Env[Any, Any], labelling: Labelling) -> TabularWorld:
+    def from_model(cls, env: gym.Env[Any, Any], labelling: LabellingFunction) -> TabularWorld:
         """List an environment that has Gymnasium's ``env.unwrapped.P``, as the toy-text ones do.
 
         Example:
@@ -227,7 +226,7 @@ class TabularWorld:
     def verify(
         self,
         env: gym.Env[Any, Any],
-        labelling: Labelling | None = None,
+        labelling: LabellingFunction | None = None,
         *,
         state_key: StateKey | None = None,
         steps: int = 1000,
@@ -295,17 +294,3 @@ def default_key(env: gym.Env[Any, Any]) -> StateKey:
     if isinstance(env.unwrapped, FiniteWorld):
         return lambda env, _: env.unwrapped.state  # type: ignore[attr-defined]
     return lambda _, observation: hashable(observation)
-
-
-def events_after_step(
-    env: gym.Env[Any, Any], labelling: Labelling | None, before: Any, action: Any, after: Any
-) -> Events:
-    """The events of a step that an environment has just made."""
-    if labelling is not None:
-        return as_events(labelling(before, action, after))
-    events = getattr(env.unwrapped, "events", None)
-    if events is None:
-        raise WorldError(
-            f"{type(env.unwrapped).__name__} names no events of its own", fix="give a labelling"
-        )
-    return as_events(events)

@@ -12,14 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.errors import WorldError, check_count, shorten
+from cranium.worlds.events import events_after_step
 from cranium.worlds.observations import hashable, kept
-from cranium.worlds.tabular import (
-    Labelling,
-    StateKey,
-    TabularWorld,
-    default_key,
-    events_after_step,
-)
+from cranium.worlds.protocols import LabellingFunction, StateKey
+from cranium.worlds.tabular import TabularWorld, default_key
 
 __all__ = ["Clock", "Walk", "lasting_actions", "lifted_limits", "time_limit"]
 
@@ -107,7 +103,7 @@ class Walk:
         self,
         world: TabularWorld,
         env: gym.Env[Any, Any],
-        labelling: Labelling | None,
+        labelling: LabellingFunction | None,
         state_key: StateKey | None,
         seed: int,
         clock: Clock | None = None,
@@ -221,7 +217,7 @@ class Walk:
                 f"after {self.age - 1} steps of an episode, action {called} in state "
                 f"{shorten(world.states[number])} led to {shorten(found)}, but the table knows "
                 f"{shorten(list(known))} (next state, events, terminated, reward)",
-                fix="if the environment is random, give it a model P or write a FiniteWorld; if it "
+                fix="if the environment is random, give it a model P or write a FiniteEnv; if it "
                 "counts steps or hides other state, include that in state_key=…; or train with "
                 "path='python'",
             )

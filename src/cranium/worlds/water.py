@@ -18,10 +18,16 @@ from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, UnknownNameError, check_count, shorten
 from cranium.worlds import pond
-from cranium.worlds.arguments import as_push, check_choice, check_number, check_place
+from cranium.worlds.arguments import (
+    as_push,
+    check_choice,
+    check_number,
+    check_options,
+    check_place,
+)
 from cranium.worlds.balls import COUNTS, LAYOUTS, Ball, colours_of, counted
-from cranium.worlds.finite import Events, check_options
 from cranium.worlds.grid import MOVES
+from cranium.worlds.protocols import Events
 
 __all__ = ["WaterWorld"]
 
