@@ -36,7 +36,7 @@ from cranium.experiments.aggregate import totals
 from cranium.experiments.configs import config_data
 from cranium.experiments.records import FORMAT, DamagedRecordWarning
 from cranium.experiments.results import cells, read_study, rows, summary_data
-from cranium.tables.space import reachable
+from cranium.tables.configurations import reachable_configurations
 from cranium.worlds import LetterEnv, PointWorld
 
 
@@ -51,7 +51,7 @@ def readers() -> dict[str, Reader]:
 def _table() -> cranium.Policy:
     env = LetterEnv.experiment(1)
     machine = cranium.library.load("anbcdn")
-    known = tuple(reachable(machine, 1)[:4])
+    known = tuple(reachable_configurations(machine, 1)[:4])
     seen = (env.reset(seed=0)[0], *(np.array([row, 0, 1]) for row in range(2)))
     q = np.arange(len(seen) * len(known) * 4.0).reshape(len(seen), len(known), 4)
     about = {"learner": "ql", "recipe": {"world": "Letter", "options": {"times": [1, 1]}}}

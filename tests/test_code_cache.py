@@ -19,10 +19,9 @@ pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is com
 
 RUN = """
 import numpy as np
-from cranium.tables.kernels import run_many
-table = np.array([[1, 0]], np.int32)
-ends = np.array([0, 1], np.int32)
-print(run_many(table, np.zeros(3, np.int32), ends), ends, sum(run_many.stats.cache_hits.values()))
+from cranium.aamdp.kernels import q_values
+first, end, one = np.array([0, 1]), np.array([-1]), np.ones(1)
+print(q_values(first, end, one, 2 * one, one, 1), sum(q_values.stats.cache_hits.values()))
 """
 
 
@@ -41,9 +40,9 @@ def compile_and_run(folder: Path, **env: str) -> tuple[str, str]:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
-    assert compile_and_run(folder) == ("-1 [1 0] 0", "")
-    assert compile_and_run(folder) == ("-1 [1 0] 1", "")
-    (path,) = folder.rglob("*.code")
+    assert compile_and_run(folder) == ("[[2.]] 0", "")
+    assert compile_and_run(folder) == ("[[2.]] 1", "")
+    (path,) = folder.rglob("*q_values*.code")
     return folder, path, path.read_bytes()
 
 
@@ -65,9 +64,9 @@ def test_damaged_code_is_compiled_again_with_one_line_of_notice(filled, kind):
     folder, path, content = filled
     path.write_bytes(damage(content)[kind])
     told, notice = compile_and_run(folder)
-    assert told == "-1 [1 0] 0"
+    assert told == "[[2.]] 0"
     assert notice == f"cranium: compiled code in {path.parent} was damaged: it is compiled again"
-    assert compile_and_run(folder) == ("-1 [1 0] 1", "")
+    assert compile_and_run(folder) == ("[[2.]] 1", "")
 
 
 @jit.compiled
@@ -183,5 +182,5 @@ def test_without_a_folder_to_write_to_it_still_runs(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     only = {"NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator"}
     told, notice = compile_and_run(tmp_path / "file", **only)
-    assert told == "-1 [1 0] 0"
+    assert told == "[[2.]] 0"
     assert "set NUMBA_CACHE_DIR to one that can" in notice

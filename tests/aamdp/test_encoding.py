@@ -14,7 +14,7 @@ from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
 from cranium.aamdp.features import Numbers
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError
 from cranium.learners import ActorConfig, DeepConfig
-from cranium.tables.space import OVERFLOW, reachable
+from cranium.tables.configurations import OVERFLOW, reachable_configurations
 
 OFFICE = cranium.library.load("office")
 LIMIT = 6
@@ -40,7 +40,7 @@ WHOLE = ("table", "joint", "scaled")
 PAIRS = [(g, e) for g in GROUNDS for e in ENCODINGS if not (e in WHOLE and g in ("box", "dict"))]
 
 
-CONFIGURATIONS = reachable(OFFICE, LIMIT)
+CONFIGURATIONS = reachable_configurations(OFFICE, LIMIT)
 
 
 @pytest.mark.parametrize(("ground", "encoding"), PAIRS)

@@ -19,7 +19,7 @@ from cranium.errors import (
     LabelError,
     WorldError,
 )
-from cranium.tables.space import reachable
+from cranium.tables.configurations import reachable_configurations
 from cranium.worlds import LetterEnv, LetterSpec
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
@@ -312,7 +312,7 @@ def test_a_limit_below_the_first_configuration_is_refused():
     with pytest.raises(InvalidArgumentError, match="above the counter limit of 2"):
         cranium.product(Line(), task, moved, counter_limit=2)
     with pytest.raises(InvalidArgumentError, match="at least 5"):
-        reachable(task, 4)
+        reachable_configurations(task, 4)
     assert cranium.product(Line(), task, moved, counter_limit=5).reset()[0]["counters"] == [5]
 
 

@@ -20,9 +20,7 @@ import cranium
 from cranium import Configuration, CountingRewardAutomaton, Transition
 from cranium.aamdp import TabularProduct
 from cranium.errors import ConversionError, InvalidArgumentError, RunError
-from cranium.tables import ConfigurationSpace, GrowingSpace
-from cranium.tables.kernels import step_many
-from cranium.tables.space import OVERFLOW
+from cranium.tables import ConfigurationSpace
 from cranium.worlds import FiniteEnv, Outcome, TabularWorld
 
 rewards = st.sampled_from([0.0, 0.0, 1.0, -1.0])
@@ -118,23 +116,27 @@ def by_a_space(space, word):
             return [*seen, type(problem)]
         reward = space.tables.reward[row, x]
         ends, wins = bool(space.tables.terminal[after]), bool(space.tables.accepting[after])
-        seen.append((reward, ends, wins, space.decode(after) == OVERFLOW))
+        seen.append((reward, ends, wins, space.is_overflow(after)))
         if ends:
             break
         x = after
     return seen
 
 
-def by_the_kernel(space, word):
-    here, paid, seen = np.array([space.start], np.int32), np.zeros(1), []
+def by_arrays(space, word):
+    here, seen = np.array([space.start]), []
     for label in word:
-        row = space.label_index(label)
-        if step_many(space.tables, np.array([row], np.int32), here, paid) >= 0:
-            return [*seen, type(space.problems[row, int(here[0])])]
-        ends, wins = bool(space.tables.terminal[here[0]]), bool(space.tables.accepting[here[0]])
-        seen.append((paid[0], ends, wins, space.decode(int(here[0])) == OVERFLOW))
+        row = np.array([space.label_index(label)])
+        try:
+            after = space.step_many(row, here)
+        except RunError as problem:
+            return [*seen, type(problem)]
+        tables = space.tables
+        ends, wins = bool(tables.terminal[after[0]]), bool(tables.accepting[after[0]])
+        seen.append((tables.reward[row[0], here[0]], ends, wins, space.is_overflow(after[0])))
         if ends:
             break
+        here = after
     return seen
 
 
@@ -142,10 +144,11 @@ def check_all(spec, machine, word, limit):
     wanted = expected(spec, word, limit)
     labels = naive.all_labels(spec.propositions)
     assert by_the_product(machine, word, limit) == wanted
-    assert by_a_space(GrowingSpace(machine, labels, counter_limit=limit), word) == wanted
-    space = ConfigurationSpace(machine, labels, counter_limit=limit)
+    assert by_a_space(ConfigurationSpace(machine, labels, counter_limit=limit), word) == wanted
+    assert by_arrays(ConfigurationSpace(machine, labels, counter_limit=limit), word) == wanted
+    space = ConfigurationSpace(machine, labels, counter_limit=limit).complete()
     assert by_a_space(space, word) == wanted
-    assert by_the_kernel(space, word) == wanted
+    assert by_arrays(space, word) == wanted
     with suppress(RunError):  # where some way leads to an error, there is no table
         found = by_the_tabular_product(machine, word, limit)
         assert found == [step[:3] for step in wanted]

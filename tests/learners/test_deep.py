@@ -131,7 +131,9 @@ def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
                     continue
                 then = space.decode(int(found.then[i, j]))
                 high = max(step.configuration.counters, default=0) > space.counter_limit
-                assert then == (cranium.tables.space.OVERFLOW if high else step.configuration)
+                assert then == (
+                    cranium.tables.configurations.OVERFLOW if high else step.configuration
+                )
                 assert found.reward[i, j] == pytest.approx(step.reward)
                 over = some.ended[i] or high or space.automaton.is_terminal(then)
                 assert bool(found.going[i, j]) == (not over)

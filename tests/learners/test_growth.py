@@ -18,7 +18,8 @@ from cranium.learners.tabular import arrays as memories
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables import space as tables
-from cranium.tables.space import OVERFLOW, GrowingSpace, limited
+from cranium.tables.configurations import apply_limit, is_overflow
+from cranium.tables.space import ConfigurationSpace
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 KINDS = {"current": kernels.CURRENT, "seen": kernels.SEEN, "reachable": kernels.REACHABLE}
@@ -27,13 +28,13 @@ KINDS = {"current": kernels.CURRENT, "seen": kernels.SEEN, "reachable": kernels.
 def expected(machine, space, row, x):
     """The next configuration and the reward, asked of the machine; UNKNOWN if it was never met."""
     configuration = space.configurations[x]
-    if configuration == OVERFLOW or machine.is_terminal(configuration):
+    if is_overflow(configuration) or machine.is_terminal(configuration):
         return x, 0.0
     try:
         step = machine.step(configuration, space.labels[row])
     except RunError:
         return kernels.REFUSED, 0.0
-    after = limited(step.configuration, space.counter_limit)
+    after = apply_limit(step.configuration, space.counter_limit)
     known = after in space.configurations
     return (space.configurations.index(after), step.reward) if known else (kernels.UNKNOWN, 0.0)
 
@@ -54,7 +55,7 @@ def assert_tables(held, machine, seen):
     alive = {
         x
         for x, configuration in enumerate(space.configurations)
-        if configuration != OVERFLOW and not machine.is_terminal(configuration)
+        if not is_overflow(configuration) and not machine.is_terminal(configuration)
     }
     members = arrays.members[: held.position[kernels.MEMBERS]].tolist()
     assert len(set(members)) == len(members)
@@ -72,7 +73,7 @@ def test_what_grew_is_what_would_have_been_made_at_once(data):
     machine = lively_machine(rng, data.draw(st.integers(0, 2)))
     limit = data.draw(st.sampled_from([None, 2]))
     kind = data.draw(st.sampled_from(sorted(KINDS)))
-    space = GrowingSpace(machine, [()], counter_limit=limit)
+    space = ConfigurationSpace(machine, [()], counter_limit=limit)
     held = LearnerTables(space, TabularConfig(configurations=kind, initial_value=0.5), 3, None, 2)
     x, seen, marks = space.start, set(), {}
     for turn in range(data.draw(st.integers(1, 40))):
@@ -90,7 +91,7 @@ def test_what_grew_is_what_would_have_been_made_at_once(data):
         assert_tables(held, machine, seen)
         assert held.arrays.q.sum() == 0.5 * (held.arrays.q.size - len(marks)) + sum(marks.values())
         assert all(held.arrays.q[place] == mark for place, mark in marks.items())
-        over = space.configurations[after] == OVERFLOW
+        over = space.is_overflow(after)
         ended = over or machine.is_terminal(space.configurations[after])
         x = space.start if ended else after
 

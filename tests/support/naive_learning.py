@@ -12,7 +12,7 @@ import numpy as np
 
 from cranium.errors import RunError
 from cranium.learners import Schedule, Visits
-from cranium.tables.space import OVERFLOW
+from cranium.tables.configurations import OVERFLOW, is_overflow
 
 
 def pick(rng, options):
@@ -26,7 +26,7 @@ def pick(rng, options):
 
 
 def is_over(machine, x):
-    return x == OVERFLOW or machine.is_terminal(x)
+    return is_overflow(x) or machine.is_terminal(x)
 
 
 def step(machine, x, label, limit):
@@ -134,7 +134,7 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
         x, reward = step(machine, x, label, limit)
         age, earned = age + 1, earned + reward
         if chosen.terminated or is_over(machine, x) or age == horizon:
-            log.append((sample + 1, earned, x != OVERFLOW and machine.is_accepting(x)))
+            log.append((sample + 1, earned, not is_overflow(x) and machine.is_accepting(x)))
             earned = 0.0
             state, x, age = begin()
         else:

@@ -7,32 +7,34 @@ import pytest
 import cranium
 from cranium import Configuration, RewardFunction, Transition
 from cranium.errors import CounterUnderflowError, InvalidArgumentError
-from cranium.tables import ConfigurationSpace, GrowingSpace
+from cranium.tables import ConfigurationSpace
 
 MACHINE = cranium.library.load("anbcn")
 LABELS = ["A", "B", "C", ()]
 
 
 def test_every_configuration_has_a_number_and_every_number_a_configuration():
-    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=4)
+    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=4).complete()
     for number, configuration in enumerate(space.configurations):
         assert space.encode(configuration) == number
         assert space.decode(number) == configuration
-    assert space.indices([MACHINE.start]).tolist() == [space.start]
+    assert space.decode(space.start) == MACHINE.start
 
 
 def test_a_counter_above_the_limit_is_the_overflow_which_is_terminal_and_no_success():
-    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=1)
+    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=1).complete()
     row = space.label_index("A")
     x = space.step(row, space.step(row, space.start))
     assert space.decode(x).state == "overflow"
+    assert [space.is_overflow(number) for number in range(len(space))].count(True) == 1
+    assert space.is_overflow(x)
     assert space.tables.terminal[x]
     assert not space.tables.accepting[x]
     assert space.step(row, x) == x
 
 
 def test_silent_transitions_are_folded_in():
-    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=3)
+    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=3).complete()
     x = space.encode(Configuration("matching", (1,)))
     row = space.label_index("C")
     assert space.decode(space.step(row, x)).state == "done"
@@ -50,7 +52,7 @@ def test_underflow_is_marked_and_raised_by_the_step_that_meets_it():
             Transition(source="u", guard="B & !A", change=(1,)),
         ],
     )
-    space = ConfigurationSpace(machine, ["A", "B"], counter_limit=3)
+    space = ConfigurationSpace(machine, ["A", "B"], counter_limit=3).complete()
     x = space.step(1, space.start)
     with pytest.raises(CounterUnderflowError):
         space.step(0, x)
@@ -68,7 +70,7 @@ def test_reward_functions_are_numbered():
             Transition(source="u", guard="A & B", target="done", reward=3),
         ],
     )
-    space = ConfigurationSpace(machine, ["A", "B", ("A", "B")], counter_limit=0)
+    space = ConfigurationSpace(machine, ["A", "B", ("A", "B")], counter_limit=0).complete()
     assert space.tables.reward_function[:, space.start].tolist() == [0, 1, -1]
     assert space.reward_functions == functions
     assert space.tables.reward[:, space.start].tolist() == [0, 0, 3]
@@ -76,19 +78,19 @@ def test_reward_functions_are_numbered():
 
 def test_nonsense_is_refused():
     with pytest.raises(InvalidArgumentError, match="at least one label"):
-        GrowingSpace(MACHINE, [])
+        ConfigurationSpace(MACHINE, [])
     with pytest.raises(InvalidArgumentError, match="the counter limit"):
-        GrowingSpace(MACHINE, LABELS, counter_limit=-1)
-    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=2)
+        ConfigurationSpace(MACHINE, LABELS, counter_limit=-1)
+    space = ConfigurationSpace(MACHINE, LABELS, counter_limit=2).complete()
     with pytest.raises(InvalidArgumentError, match="is not one of this space"):
         space.label_index(("A", "B"))
-    with pytest.raises(InvalidArgumentError, match="cannot reach"):
-        space.indices([Configuration("matching", (0,))])
+    with pytest.raises(InvalidArgumentError, match="10 configurations, and no number 10"):
+        space.is_overflow(10)
 
 
 @pytest.mark.parametrize(("label", "number"), [(0, -1), (-1, 0), (9, 0), (0, 99)])
 def test_numbers_that_stand_for_nothing_are_refused(label, number):
-    space = GrowingSpace(cranium.library.load("anbcn"), ["A", "B", "C", ()])
+    space = ConfigurationSpace(cranium.library.load("anbcn"), ["A", "B", "C", ()])
     for ask in (space.step, space.look):
         with pytest.raises(InvalidArgumentError, match="counted from 0"):
             ask(label, number)

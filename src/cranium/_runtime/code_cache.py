@@ -33,8 +33,8 @@ def cache_for(function: Callable[..., Any]) -> CodeCache | NullCache:
     """The cache of a function; one that keeps nothing, if there is no folder to write to.
 
     Example:
-        >>> from cranium.tables import space as tables
-        >>> type(cache_for(tables.reachable)).__name__
+        >>> from cranium.tables.pay import pay
+        >>> type(cache_for(pay)).__name__
         'CodeCache'
     """
     try:

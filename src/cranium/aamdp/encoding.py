@@ -18,7 +18,7 @@ from cranium.aamdp.features import CELLS, MAX_FEATURES, MAX_NUMBER, Cells, Numbe
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import SpaceError, WorldError, check_count
-from cranium.tables.space import OVERFLOW, reachable
+from cranium.tables.configurations import OVERFLOW, is_overflow, reachable_configurations
 from cranium.worlds.arguments import check_choice
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
@@ -99,13 +99,13 @@ class Encoding(ABC):
 
     def number(self, configuration: Configuration) -> int:
         """The number of the machine state; the overflow has the last one."""
-        if configuration == OVERFLOW:
+        if is_overflow(configuration):
             return len(self.names) - 1
         return self._numbers[configuration.state]
 
     def _counters(self, configuration: Configuration) -> NDArray[np.int64]:
         """The counters; those of an overflow are unknown, and shown at the limit."""
-        if configuration == OVERFLOW:
+        if is_overflow(configuration):
             return np.full(self.automaton.num_counters, self.most, np.int64)
         return np.array(configuration.counters, dtype=np.int64)
 
@@ -293,7 +293,7 @@ class TabularEncoding(Encoding):
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
         self.numbers = Numbers(self.ground)
-        self.configurations = reachable(self.automaton, self.counter_limit)
+        self.configurations = reachable_configurations(self.automaton, self.counter_limit)
         self.index = {x: number for number, x in enumerate(self.configurations)}
         total = self.numbers.total * len(self.configurations)
         if total >= MAX_NUMBER:

@@ -12,7 +12,7 @@ from cranium.aamdp.task_step import Reading, TaskReader, info_of, paid
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
-from cranium.tables.space import OVERFLOW, check_start
+from cranium.tables.configurations import check_start, is_overflow
 from cranium.worlds.events import as_events
 from cranium.worlds.protocols import LabellingFunction
 
@@ -80,7 +80,7 @@ class MonitorStatus:
     @property
     def overflow(self) -> bool:
         """Whether the task has ended because a counter passed the limit."""
-        return self.configuration == OVERFLOW
+        return is_overflow(self.configuration)
 
     @property
     def info(self) -> Mapping[str, Any]:
@@ -232,7 +232,7 @@ class Monitor:
             return f"{ending} in {read.configuration}, before the task was complete"
         label = "{" + ", ".join(sorted(read.label)) + "}"
         how = f"the label {label}, read in {self.status.configuration},"
-        if read.configuration == OVERFLOW:
+        if is_overflow(read.configuration):
             return f"{how} led to a counter above the counter limit {self._reader.counter_limit}"
         state = f"the terminal state {read.configuration.state!r}"
         if not read.fired:

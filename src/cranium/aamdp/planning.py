@@ -20,7 +20,7 @@ from cranium.aamdp.product import AutomatonAugmentedMDP, is_transparent, shortes
 from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
-from cranium.tables.space import MAX_CONFIGURATIONS
+from cranium.tables.configurations import MAX_CONFIGURATIONS
 from cranium.worlds.enumeration import confirm, enumerate_env, farthest
 from cranium.worlds.finite import FiniteEnv, find_model
 from cranium.worlds.sampling import Sampling

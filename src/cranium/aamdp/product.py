@@ -30,7 +30,7 @@ from cranium.errors import (
     check_count,
     shorten,
 )
-from cranium.tables.space import check_start, largest_increment
+from cranium.tables.configurations import check_start, largest_increment
 from cranium.worlds.events import as_events
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.observations import kept

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, SpaceError, shorten
-from cranium.tables.space import MAX_CONFIGURATIONS, REFUSED, UNKNOWN, GrowingSpace
+from cranium.tables.configurations import MAX_CONFIGURATIONS
+from cranium.tables.space import ConfigurationSpace
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TabularProduct"]
@@ -49,7 +50,7 @@ class TabularProduct:
     """
 
     world: TabularWorld = field(repr=False)
-    space: GrowingSpace = field(repr=False)
+    space: ConfigurationSpace = field(repr=False)
     state: Ints = field(repr=False)
     configuration: Ints = field(repr=False)
     first: Ints = field(repr=False)
@@ -80,7 +81,7 @@ class TabularProduct:
         """
         names = frozenset(automaton.propositions)
         known = [label & names for label in world.labels]
-        space = GrowingSpace(
+        space = ConfigurationSpace(
             automaton, known, counter_limit=counter_limit, max_configurations=max_configurations
         )
         rows = np.array([space.label_index(label) for label in known], dtype=np.int64)
@@ -156,7 +157,7 @@ class _Builder:
     """Lists the product level by level, whole levels at a time."""
 
     def __init__(
-        self, world: TabularWorld, space: GrowingSpace, rows: Ints, add_ground_reward: bool
+        self, world: TabularWorld, space: ConfigurationSpace, rows: Ints, add_ground_reward: bool
     ) -> None:
         self.world = world
         self.space = space
@@ -218,7 +219,7 @@ class _Builder:
         outcome += np.repeat(world.first[pairs], counts)
         here = np.repeat(np.repeat(numbers, actions), counts)
         rows = self.rows[world.label[outcome]]
-        after = self._next(rows, here)
+        after = self.space.step_many(rows, here)
         tables = self.space.tables
         ended = world.terminated[outcome] | tables.terminal[after]
         target = np.where(ended, -1, self._keys(world.next_state[outcome], after))
@@ -226,18 +227,6 @@ class _Builder:
         if self.add_ground_reward:
             reward = reward + world.reward[outcome]
         return counts, target, world.probability[outcome], reward, tables.accepting[after]
-
-    def _next(self, rows: Ints, here: Ints) -> Ints:
-        """The next configurations; what the tables do not know yet is worked out."""
-        after = self.space.tables.next_configuration[rows, here]
-        missing = after == UNKNOWN
-        if missing.any():
-            for row, x in set(zip(rows[missing].tolist(), here[missing].tolist(), strict=True)):
-                self.space.step(row, x)
-            after = self.space.tables.next_configuration[rows, here]
-        if (refused := np.flatnonzero(after == REFUSED)).size:
-            raise self.space.problems[int(rows[refused[0]]), int(here[refused[0]])]
-        return after.astype(np.int64)
 
     def _function_rewards(self, rows: Ints, here: Ints, outcome: Ints) -> Floats | float:
         """What reward functions pay, for the observations of the states."""

@@ -11,7 +11,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import Reward, RewardFunction
 from cranium.automata.transition import Configuration, Transition
 from cranium.errors import LabelError, UnknownNameError, WorldError
-from cranium.tables.space import OVERFLOW, limited
+from cranium.tables.configurations import apply_limit, is_overflow
 
 __all__ = ["Reading", "TaskReader", "info_of", "paid"]
 
@@ -83,14 +83,14 @@ class TaskReader:
         Example:
             >>> import cranium
             >>> reader = TaskReader(cranium.library.load("anbcn"), None, counter_limit=0)
-            >>> reader.read(reader.automaton.start, frozenset({"A"})).configuration == OVERFLOW
+            >>> is_overflow(reader.read(reader.automaton.start, frozenset({"A"})).configuration)
             True
         """
         bits, label = self.read_label(names)
         step = self.automaton.step(configuration, bits)
-        after = limited(step.configuration, self.counter_limit)
+        after = apply_limit(step.configuration, self.counter_limit)
         reward = step.reward if isinstance(step.reward, RewardFunction) else float(step.reward)
-        over = after == OVERFLOW
+        over = is_overflow(after)
         ends = over or self.automaton.is_terminal(after)
         success = not over and self.automaton.is_accepting(after)
         return Reading(label, after, reward, ends, success, step.fired)
@@ -128,7 +128,7 @@ def info_of(
         >>> told["machine_state"], told["counters"]
         ('counting', (1,))
     """
-    over = configuration == OVERFLOW
+    over = is_overflow(configuration)
     return {
         "label": label,
         "machine_state": configuration.state,

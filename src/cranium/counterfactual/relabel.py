@@ -74,7 +74,7 @@ def relabel(
         >>> import cranium
         >>> from cranium.tables import ConfigurationSpace
         >>> machine = cranium.library.load("anbcn")
-        >>> space = ConfigurationSpace(machine, ["A", "B", "C"], counter_limit=3)
+        >>> space = ConfigurationSpace(machine, ["A", "B", "C"], counter_limit=3).complete()
         >>> label, ended = np.array([space.label_index("C")]), np.array([False])
         >>> all_of_them = enumerate(space.configurations)
         >>> sources = np.array([[x for x, (state, _) in all_of_them if state == "matching"]])

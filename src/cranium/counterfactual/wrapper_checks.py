@@ -16,7 +16,7 @@ import gymnasium as gym
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.automata.transition import Configuration
 from cranium.errors import WorldError
-from cranium.tables.space import OVERFLOW
+from cranium.tables.configurations import is_overflow
 
 __all__ = [
     "Guard",
@@ -208,7 +208,7 @@ class Guard:
     def success(self) -> bool:
         """Whether the product succeeded, whatever a wrapper says of it in ``info``."""
         reached = self.product.configuration
-        return reached != OVERFLOW and self.product.automaton.is_accepting(reached)
+        return not is_overflow(reached) and self.product.automaton.is_accepting(reached)
 
     def check_configuration(self, reached: Configuration) -> None:
         """Check that the labels in ``info`` lead to the configuration of the product."""

@@ -18,7 +18,7 @@ from cranium.episodes.recording import Episode, Moment, Recorder
 from cranium.errors import CraniumError, EpisodeError, shorten
 from cranium.formats.files import dumps, loads
 from cranium.io import check_writable, read_text, write_text
-from cranium.tables.space import OVERFLOW, limited
+from cranium.tables.configurations import apply_limit, is_overflow
 
 __all__ = ["load_episode", "save_episode"]
 
@@ -206,16 +206,16 @@ def _followed(path: Path, read: _File, task: CountingRewardAutomaton) -> Iterato
     total, here = 0.0, task.start
     for number, step in enumerate(read.steps):
         if number:
-            if here == OVERFLOW or task.is_terminal(here):
+            if is_overflow(here) or task.is_terminal(here):
                 raise EpisodeError(f"{path}: step {number} comes after the end")
             try:
                 after = task.step(here, frozenset(step.events)).configuration
             except CraniumError as problem:
                 raise EpisodeError(f"{path}: step {number}: {problem.message}") from None
-            here = limited(after, read.counter_limit)
+            here = apply_limit(after, read.counter_limit)
         total += step.reward
         moment = _moment(step, total)
-        reached = here != OVERFLOW and task.is_accepting(here)
+        reached = not is_overflow(here) and task.is_accepting(here)
         if (moment.configuration, moment.success) != (here, reached):
             raise EpisodeError(
                 f"{path}: step {number} has the machine in {moment.configuration}, "

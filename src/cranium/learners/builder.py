@@ -25,7 +25,6 @@ from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.evaluation import (
     TabularEvaluator,
 )
-from cranium.tables.space import OVERFLOW
 
 __all__ = ["RunBuilder"]
 
@@ -95,7 +94,7 @@ class RunBuilder:
         space = open_space(self.product.automaton, limit, None if given else IMAGINED)
         actions = int(getattr(env.action_space, "n", 1))
         if isinstance(self.config, NetworkConfig):
-            growing = OVERFLOW not in space.configurations
+            growing = not space.has_overflow
             agent = self._agent(space, actions, 1, growing=growing)
             return self._live_network(env, agent, evaluator, seed)
         agent = self._agent(space, actions, 64)

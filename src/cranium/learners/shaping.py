@@ -18,7 +18,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.tables.space import OVERFLOW, limited, reachable
+from cranium.tables.configurations import apply_limit, is_overflow, reachable_configurations
 
 __all__ = ["machine_values"]
 
@@ -63,7 +63,7 @@ def machine_values(
     value, best = _all_values(automaton, limit, discount, bonus, tolerance)
 
     def look(configuration: Configuration) -> float:
-        if configuration == OVERFLOW or automaton.is_terminal(configuration):
+        if is_overflow(configuration) or automaton.is_terminal(configuration):
             return 0.0
         at = Configuration(
             configuration.state, tuple(min(count, limit) for count in configuration.counters)
@@ -78,16 +78,16 @@ def _all_values(
     automaton: CountingRewardAutomaton, limit: int, discount: float, bonus: float, tolerance: float
 ) -> tuple[dict[Configuration, float], dict[str, float]]:
     """The values of all configurations, and the best value of each machine state."""
-    known = reachable(automaton, limit)
+    known = reachable_configurations(automaton, limit)
     numbers = {configuration: number for number, configuration in enumerate(known)}
     edges: list[tuple[int, int, float]] = []
     outcomes = Outcomes(automaton)
     for number, configuration in enumerate(known):
-        if configuration == OVERFLOW or automaton.is_terminal(configuration):
+        if is_overflow(configuration) or automaton.is_terminal(configuration):
             continue
         for outcome in outcomes.of(configuration):
             if outcome.step is not None:
-                after = numbers[limited(outcome.step.configuration, limit)]
+                after = numbers[apply_limit(outcome.step.configuration, limit)]
                 edges.append((number, after, _constant(outcome.step.reward) + bonus))
     value = _iterate(len(known), edges, discount, tolerance)
     best: dict[str, float] = {}

@@ -37,7 +37,6 @@ from cranium.learners.loop import Loop, RunMetadata, TrainingResult, Until, go_t
 from cranium.learners.progress import ProgressBar
 from cranium.learners.registry import choose_config
 from cranium.learners.schedules import check_number
-from cranium.tables.space import OVERFLOW
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
 
@@ -323,7 +322,7 @@ def _whole(
 ) -> tuple[TabularProduct, str | None]:
     """The arrays with the product's counter limit, if a counter can pass the learner's."""
     limit = model.space.counter_limit
-    if limit == product.counter_limit or OVERFLOW not in model.space.configurations:
+    if limit == product.counter_limit or not model.space.has_overflow:
         return model, None
     try:
         whole = TabularProduct.of(

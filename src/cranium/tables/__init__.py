@@ -1,12 +1,19 @@
 """Automata as arrays: every configuration is a number, every step is a look-up."""
 
+from cranium.tables.configurations import (
+    apply_limit,
+    is_overflow,
+    reachable_configurations,
+)
 from cranium.tables.pay import array_namespace, pay
-from cranium.tables.space import AutomatonTables, ConfigurationSpace, GrowingSpace
+from cranium.tables.space import AutomatonTables, ConfigurationSpace
 
 __all__ = [
     "AutomatonTables",
     "ConfigurationSpace",
-    "GrowingSpace",
+    "apply_limit",
     "array_namespace",
+    "is_overflow",
     "pay",
+    "reachable_configurations",
 ]

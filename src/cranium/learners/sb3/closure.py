@@ -16,7 +16,8 @@ from cranium.aamdp.encoding import Encoding
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
 from cranium.errors import RunError, SpaceError
-from cranium.tables.space import MAX_CONFIGURATIONS, OVERFLOW, AutomatonTables, GrowingSpace
+from cranium.tables.configurations import MAX_CONFIGURATIONS, is_overflow
+from cranium.tables.space import AutomatonTables, ConfigurationSpace
 
 __all__ = ["Closure", "Ints"]
 
@@ -76,7 +77,7 @@ class Closure:
         self.encoding = encoding
         self.kind = kind
         self.automaton = machine = encoding.automaton
-        self.space = GrowingSpace(
+        self.space = ConfigurationSpace(
             machine, [()], counter_limit=encoding.counter_limit, max_configurations=2**31 - 1
         )
         paid = (t.reward for t in machine.transitions)
@@ -198,9 +199,9 @@ class Closure:
                 look += part.tobytes()
             self.shown.append(look)
             self._look.append(self._numbers.setdefault(look, len(self._numbers)))
-            if configuration == OVERFLOW and not self.encoding.can_overflow:
+            if is_overflow(configuration) and not self.encoding.can_overflow:
                 self.impossible = number
-            over = configuration == OVERFLOW or self.automaton.is_terminal(configuration)
+            over = is_overflow(configuration) or self.automaton.is_terminal(configuration)
             if over or self.kind == "none":
                 continue
             if self.kind == "seen" and configuration.counters not in self._seen:

@@ -22,7 +22,7 @@ from cranium.errors import CraniumError, RunError, WorldError
 from cranium.learners.sb3.checks import OUTSIDE, check_ratio, check_set
 from cranium.learners.sb3.closure import Closure, Ints
 from cranium.learners.sb3.recorder import fingerprint
-from cranium.tables.space import OVERFLOW
+from cranium.tables.configurations import is_overflow
 from cranium.worlds.tabular import paid_for
 
 __all__ = ["Imagination", "Imagined"]
@@ -219,7 +219,7 @@ class Imagination:
         constant, weights = self.closure.sums[number] if number >= 0 else (0.0, [])
         move = self._moves[row, source] = _Move(
             target,
-            (found.state, () if found == OVERFLOW else found.counters),
+            (found.state, () if is_overflow(found) else found.counters),
             bool(tables.terminal[target]),
             float(tables.reward[row, source]) + constant,
             weights,

@@ -34,7 +34,8 @@ from cranium.learners.shaping import machine_values
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.rule_kernels import RuleCall
 from cranium.learners.tabular.set_kernels import follow_set, set_arguments
-from cranium.tables.space import OVERFLOW, GrowingSpace, copy_into, reachable
+from cranium.tables.configurations import is_overflow, reachable_configurations
+from cranium.tables.space import ConfigurationSpace, copy_into
 
 __all__ = ["LearnerTables", "open_space"]
 
@@ -48,18 +49,20 @@ Floats = NDArray[np.float64]
 
 def open_space(
     automaton: CountingRewardAutomaton, counter_limit: int | None, most: int | None = None
-) -> GrowingSpace:
+) -> ConfigurationSpace:
     """All configurations that a machine can reach, for labels that are still to be met.
 
     If there are more than ``most`` of them, only the start: the others are added as they are met.
     """
-    space = GrowingSpace(automaton, [()], counter_limit=counter_limit)
+    space = ConfigurationSpace(automaton, [()], counter_limit=counter_limit)
     if counter_limit is not None:
         try:
             most = most or space.max_configurations
-            for configuration in reachable(automaton, counter_limit, max_configurations=most):
+            for configuration in reachable_configurations(
+                automaton, counter_limit, max_configurations=most
+            ):
                 space.encode(configuration)
-            space.encode(OVERFLOW)
+            space.add_overflow()
         except SpaceError:
             if most == space.max_configurations:
                 raise
@@ -79,7 +82,7 @@ class LearnerTables:
 
     def __init__(
         self,
-        space: GrowingSpace,
+        space: ConfigurationSpace,
         config: LearnerConfig,
         num_actions: int,
         horizon: int | None,
@@ -226,7 +229,7 @@ class LearnerTables:
         arrays.ending[columns] = np.where(accepting, kernels.ACCEPTED, terminal)
         for x in new:
             configuration = space.configurations[x]
-            if configuration == OVERFLOW:
+            if is_overflow(configuration):
                 arrays.ending[x] = kernels.OVERFLOWED
             number = self._counters.setdefault(configuration.counters, len(self._counters))
             arrays.counters[x] = number

@@ -18,7 +18,8 @@ from cranium.automata.transition import Configuration
 from cranium.learners.config import OptionsConfig
 from cranium.learners.tabular import kernels, live_kernels, options_kernels
 from cranium.learners.tabular.arrays import LearnerTables
-from cranium.tables.space import copy_into, reachable
+from cranium.tables.configurations import reachable_configurations
+from cranium.tables.space import copy_into
 
 __all__ = ["OptionsAgent", "targets"]
 
@@ -36,7 +37,7 @@ def targets(automaton: CountingRewardAutomaton) -> dict[Configuration, list[Conf
         done →
     """
     outcomes, found = Outcomes(automaton), {}
-    for source in reachable(automaton, 0):
+    for source in reachable_configurations(automaton, 0):
         steps = [outcome.step for outcome in outcomes.of(source) if outcome.step is not None]
         ends = dict.fromkeys(step.configuration for step in steps)
         found[source] = [target for target in ends if target != source]
