@@ -8,8 +8,10 @@ import pickle
 import resource
 import subprocess
 import sys
+import threading
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,8 @@ from cranium.errors import (
 from cranium.experiments import (
     ComplexityConfig,
     DamagedRecordWarning,
+    LocalEngine,
+    Store,
     load_configs,
     local_engine,
     run,
@@ -37,11 +41,22 @@ from cranium.experiments.faults import fault_of_machine
 from cranium.experiments.local_engine import HOPELESS, TRIES
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
+from cranium.experiments.trial import Job, TrainingTrial
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study
 
 CONFIG = ComplexityConfig(trials=2, most=1)
 JOBS = 8
+
+
+@dataclass(frozen=True)
+class Given(ComplexityConfig):
+    """An experiment of these jobs."""
+
+    given: tuple[Job, ...] = ()
+
+    def jobs(self, store):
+        return list(self.given)
 
 
 def records_in(folder):
@@ -224,6 +239,55 @@ def test_where_every_trial_is_lost_not_all_are_tried_and_the_reason_is_said(tmp_
     tries = Counter(len(path.read_text()) // 2 for path in tmp_path.glob("*-[0-9]"))
     assert tries[TRIES] >= HOPELESS
     assert tries.total() < 2 * JOBS
+
+
+# Compiled code
+
+
+def delete(path):
+    path.unlink()
+
+
+def empty(path):
+    os.truncate(path, 0)
+
+
+def damage_always(folder, damage, until, done):
+    """Damage all compiled code in a folder as soon as it is there."""
+    while not until.wait(0.005):
+        for path in folder.rglob("*.code"):
+            with suppress(OSError):
+                if path.stat().st_size:
+                    damage(path)
+                    done.append(path.name)
+
+
+@pytest.mark.parametrize("damage", [delete, empty])
+def test_a_cache_that_is_emptied_during_a_run_makes_no_trial_fail(
+    tmp_path, monkeypatch, capfd, damage
+):
+    trial = TrainingTrial(
+        "x", "Q-learning", "", world="Letter", task="anbcdn", learner="ql",
+        steps=2000, every=2000, until=None, counter_limit=3,
+    )  # fmt: skip
+    config = Given(given=tuple(Job(trial, seed) for seed in range(6)))
+    expected = {job: perform(job.trial, job.seed) for job in config.given}
+    cache, stop, done = tmp_path / "cache", threading.Event(), []
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))  # for the workers, as they start
+    thread = threading.Thread(target=damage_always, args=(cache, damage, stop, done))
+    thread.start()
+    try:
+        outcome = run(config, tmp_path / "results", LocalEngine(2))
+    finally:
+        stop.set()
+        thread.join()
+    assert len(done) > 5, "the cache was emptied again and again"
+    assert (outcome.ran, outcome.failed) == (6, [])
+    store = Store(tmp_path / "results")
+    assert {job: store.find(job).result for job in config.given} == expected
+    said = capfd.readouterr().err.splitlines()
+    assert all(line.endswith("was damaged: it is compiled again") for line in said)
+    assert len(said) <= 2, "no more than one line from each worker"
 
 
 # Disks
