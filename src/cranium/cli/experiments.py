@@ -177,7 +177,7 @@ def _cores(engine: Any) -> int:
 
 
 def _duration(configs: list[Any], engine: Any | None) -> str:
-    """RunMetadata how long they take, from what they took where this was written.
+    """About how long they take, from what they took where this was written.
 
     Without an engine it is not known on how many cores: then it is the CPU time.
     """

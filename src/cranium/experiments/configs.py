@@ -99,7 +99,7 @@ class ExperimentConfig(ABC):
 
     @abstractmethod
     def cpu_seconds(self) -> float:
-        """RunMetadata how long it takes one core: from what it took where this was written."""
+        """About how long it takes one core: from what it took where this was written."""
 
 
 _known: dict[str, type[ExperimentConfig]] = {}

@@ -23,7 +23,7 @@ from cranium.tables.configurations import apply_limit, is_overflow, reachable_co
 __all__ = ["machine_values"]
 
 MOST = 300
-"""RunMetadata how many configurations of each machine state are looked at."""
+"""About how many configurations of each machine state are looked at."""
 Floats = NDArray[np.float64]
 
 

@@ -67,7 +67,7 @@ class DQN(NamedTuple):
         return False
 
     def width(self, machine: JaxMachine) -> int:
-        """RunMetadata how many numbers it takes to value an observation in a configuration."""
+        """About how many numbers it takes to value an observation in a configuration."""
         x, features = machine.features.shape
         return features + sum(self.hidden) + self.actions * (2 * x if self.heads else 1)
 
