@@ -37,7 +37,7 @@ from pycrm.crossproduct import CrossProduct
 from running import parse, parser_of, write
 
 import cranium
-from cranium.aamdp.planning import model_of
+from cranium.aamdp.planning import tabulate_product
 from cranium.learners import TabularConfig
 from cranium.learners.evaluation import LiveEvaluator, TabularEvaluator
 from cranium.learners.tabular import kernels
@@ -67,7 +67,7 @@ def generators() -> tuple[np.random.Generator, int]:
 def compiled_run(configurations: Any, product: Any = None) -> TabularRun:
     """What ``cranium.train`` runs when the world is arrays."""
     product, config = product or task(), TabularConfig(configurations=configurations)
-    model = model_of(product)
+    model = tabulate_product(product)
     agent, seed = generators()
     world = model.world
     sizes = (world.num_actions, product.horizon, len(world.observations))

@@ -71,7 +71,10 @@ def _networks() -> Iterator[tuple[str, Any]]:
     ):
         machine, encoding = cranium.library.load(task), BoxEncoding()
         encoding.bind(world.observation_space, machine, 5)
-        features, outputs = len(encoding.machine_part(machine.start)), 4 if name == "network" else 2
+        features, outputs = (
+            len(encoding.encode_configuration(machine.start)),
+            4 if name == "network" else 2,
+        )
         shapes = [(encoding.width, 4), (features, 4), (4,), (4, outputs), (outputs,)]
         ground, part, bias, weights, last = (np.full(shape, 0.1, np.float32) for shape in shapes)
         network = Network(ground, part, bias, ((weights, last),))

@@ -95,7 +95,9 @@ def test_by_default_a_vector_shows_counters_as_the_networks_do_that_were_measure
     for config in (DeepConfig(), ActorConfig()):
         assert (config.counters, config.clip, config.cells) == ("bits", 2, "one-hot")
     made.bind(spaces.Discrete(1), OFFICE, 100)
-    two, many = (made.machine_part(Configuration("deliver", (0, n))).tolist() for n in (2, 50))
+    two, many = (
+        made.encode_configuration(Configuration("deliver", (0, n))).tolist() for n in (2, 50)
+    )
     assert two == many
 
 
@@ -105,7 +107,7 @@ def test_cells_are_shown_part_by_part_together_or_as_fractions():
     for cells in ("one-hot", "joint", "scaled"):
         made = BoxEncoding(cells=cells)
         made.bind(ground, OFFICE, 3)
-        shown[cells] = made.ground_part(np.array([4, 7, 1])).tolist()
+        shown[cells] = made.encode_ground(np.array([4, 7, 1])).tolist()
     assert shown["one-hot"] == [0, 0, 1, 1, 0, 1, 0, 0, 0]
     assert shown["joint"] == [float(i == 2 * 5 + 1) for i in range(15)]
     assert shown["scaled"] == [1, 0, 0.25]
@@ -114,7 +116,7 @@ def test_cells_are_shown_part_by_part_together_or_as_fractions():
 def test_jointly_every_observation_has_a_feature_of_its_own():
     made = BoxEncoding(cells="joint")
     made.bind(spaces.MultiDiscrete([3, 4]), OFFICE, 3)
-    every = [made.ground_part(np.array([r, c])) for r in range(3) for c in range(4)]
+    every = [made.encode_ground(np.array([r, c])) for r in range(3) for c in range(4)]
     assert np.array_equal(np.array(every), np.eye(12))
 
 

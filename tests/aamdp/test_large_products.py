@@ -9,7 +9,7 @@ import pytest
 
 import cranium
 from cranium.aamdp import tabular_product
-from cranium.aamdp.planning import as_tabular
+from cranium.aamdp.planning import tabulate_world
 from cranium.aamdp.registry import make_env
 from cranium.aamdp.tabular_product import TabularProduct, _KeySet
 from cranium.learners import evaluation
@@ -23,7 +23,7 @@ def deliver(mail):
 
 def test_a_product_is_the_same_whether_its_pairs_are_in_a_table_or_searched_for(monkeypatch):
     env = deliver((1, 3))
-    world = as_tabular(env)
+    world = tabulate_world(env)
     table = TabularProduct.of(world, env.automaton, counter_limit=env.counter_limit)
     for size in (1, 1000):
         monkeypatch.setattr(tabular_product, "SMALL_TABLE", size)
@@ -49,7 +49,7 @@ def test_a_set_of_keys_is_a_set(size, monkeypatch):
 
 def test_memory_grows_with_what_can_be_reached_not_with_all_pairs():
     env = deliver(200)
-    world = as_tabular(env)
+    world = tabulate_world(env)
     tracemalloc.start()
     try:
         found = TabularProduct.of(world, env.automaton, counter_limit=env.counter_limit)

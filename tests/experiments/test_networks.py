@@ -9,7 +9,7 @@ from experiments.test_records import Here
 from typer.testing import CliRunner
 
 import cranium
-from cranium.aamdp.planning import model_of
+from cranium.aamdp.planning import tabulate_product
 from cranium.aamdp.registry import make_env
 from cranium.cli import app
 from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError
@@ -67,7 +67,7 @@ def test_with_mail_all_configurations_are_imagined(times):
     found = {(job.trial.method, job.trial.case): job.trial for job in jobs(times=times)}
     trial = found["CQL", MAIL]
     told = {"start": trial.options["start"], "mail": tuple(trial.options["mail"])}
-    model = model_of(make_env("Office", cranium.library.load(trial.task), told))
+    model = tabulate_product(make_env("Office", cranium.library.load(trial.task), told))
     alive = {x for x in model.space.configurations if x.state in ("collecting", "delivering")}
     assert len(alive) == trial.settings["num_counterfactuals"]
 

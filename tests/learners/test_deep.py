@@ -15,7 +15,7 @@ from support.naive_networks import NaiveDQN, NaiveTD3
 from support.random_tasks import lively_machine, lively_world, paying_machine
 
 import cranium
-from cranium.aamdp.planning import find_product, model_of
+from cranium.aamdp.planning import find_product, tabulate_product
 from cranium.automata.transition import Configuration
 from cranium.errors import (
     FileFormatError,
@@ -41,7 +41,7 @@ def letter(**options):
 
 def run_of(env, config, seed=0):
     """A run before its first sample."""
-    model = model_of(find_product(env))
+    model = tabulate_product(find_product(env))
     seeds = np.random.SeedSequence(seed).spawn(2)
     agent = np.random.default_rng(seeds[0])
     make = RunBuilder("cdqn", config, env, None, agent, None, False, "auto")
@@ -167,7 +167,7 @@ def test_the_fused_loop_is_the_naive_algorithm(double):
     for _ in range(8):
         run.learn(10)
         for _ in range(10):
-            naive.step(alive, agent.encoding.machine_part)
+            naive.step(alive, agent.encoding.encode_configuration)
         assert int(run.life.state) == naive.state
         assert space.decode(int(run.life.x)) == naive.x
         assert run.ends[:2].tolist() == [naive.episodes, naive.successes]
@@ -178,7 +178,7 @@ def test_the_updates_of_td3_are_the_naive_ones():
     with jax.enable_x64():  # Adam follows signs: a rounding error soon makes a difference
         run = run_of(letter(), DeepConfig(hidden=(4,), replay=10, num_counterfactuals=10_000))
         exact = jax.tree.map(as_double, run.machine)
-        follow_naive_updates(exact, run.agent.tables.space, run.agent.encoding.machine_part)
+        follow_naive_updates(exact, run.agent.tables.space, run.agent.encoding.encode_configuration)
 
 
 def as_double(array):
@@ -278,7 +278,7 @@ def test_values_come_near_those_of_value_iteration(more):
     config = {"learning_rate": 1e-3, "hidden": (64, 64), "batch": 32, "exploration": 1.0}
     result = train(env, "cdqn", steps=6000, discount=0.7, target_every=100, **config, **more)
     solution = cranium.solve(env, discount=0.7)
-    model = model_of(env)
+    model = tabulate_product(env)
     q = result.policy.values(model.world.observations, model.space.configurations)
     mine = q[model.world.observation[model.state], model.configuration]
     if more.get("shaping"):  # Q − Φ is learned
@@ -451,7 +451,7 @@ def test_a_network_is_saved_and_loaded_without_pickle(tmp_path, more):
     path = tmp_path / "agent.npz"
     policy.save(path)
     again = cranium.Policy.load(path, env)
-    world = model_of(find_product(env)).world
+    world = tabulate_product(find_product(env)).world
     states = policy.configurations or [policy.automaton.start]
     before, after = (one.values(world.observations, states) for one in (policy, again))
     assert np.array_equal(before, after)
@@ -487,7 +487,7 @@ def test_a_file_from_before_cells_could_be_chosen_is_read_as_one_hot(tmp_path):
 
 
 def test_the_network_sees_cells_as_it_is_told():
-    world = model_of(find_product(letter())).world
+    world = tabulate_product(find_product(letter())).world
     widths = {}
     for cells in ("one-hot", "joint", "scaled"):
         policy = train(letter(), "cdqn", steps=100, cells=cells, **SMALL).policy

@@ -242,7 +242,7 @@ def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
             assert np.array_equal(mine, tables.next_configuration[row])
         assert np.array_equal(np.asarray(machine.ending)[:count] == 0, ~tables.terminal)
         for x, configuration in enumerate(space.configurations):
-            wanted = self.agent.encoding.machine_part(configuration)
+            wanted = self.agent.encoding.encode_configuration(configuration)
             assert np.array_equal(machine.features[x], wanted)
         assert self.agent.method.imagining.kind == "some"
         original(self)

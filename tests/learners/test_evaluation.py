@@ -11,7 +11,7 @@ from learners.test_tabular import letter
 
 import cranium
 from cranium.aamdp import kernels
-from cranium.aamdp.planning import model_of
+from cranium.aamdp.planning import tabulate_product
 from cranium.errors import HorizonWarning, InvalidArgumentError
 from cranium.learners import evaluation, live_evaluation, train, train_seeds
 from cranium.worlds import FiniteEnv, LetterEnv, Outcome
@@ -175,7 +175,7 @@ def test_matrix_powers_follow_a_policy_as_steps_do(data, seed, horizon):
     rng = np.random.default_rng(seed)
     machine, world = lively_machine(rng, 1), lively_world(rng)
     try:
-        model = model_of(cranium.product(world, machine, counter_limit=2, horizon=horizon))
+        model = tabulate_product(cranium.product(world, machine, counter_limit=2, horizon=horizon))
     except cranium.errors.RunError:
         reject()  # some way leads to an error
     policy = rng.integers(-1, 2, model.num_pairs)

@@ -96,7 +96,9 @@ def test_everything_imagined_is_uniform_over_what_looks_different(machine):
         assert found.tolist() == imagination.members.tolist()
         groups = {}
         for number, count in zip(found.tolist(), counts, strict=True):
-            look = imagination.encoding.machine_part(imagination.space.decode(number)).tobytes()
+            look = imagination.encoding.encode_configuration(
+                imagination.space.decode(number)
+            ).tobytes()
             groups.setdefault(look, []).append(count)
         assert max(map(len, groups.values())) == alike
         for group in groups.values():

@@ -14,7 +14,14 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.aamdp.features import CELLS, MAX_FEATURES, MAX_NUMBER, Cells, Numbers, view_of
+from cranium.aamdp.features import (
+    CELLS,
+    MAX_FEATURES,
+    MAX_NUMBER,
+    Cells,
+    Numbers,
+    make_observation_features,
+)
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import SpaceError, WorldError, check_count
@@ -70,7 +77,7 @@ class Encoding(ABC):
 
     def encode(self, ground: Any, configuration: Configuration) -> Any:
         """The observation of ⟨s, u, c⟩."""
-        return self.join(ground, self.machine_part(configuration))
+        return self.join(ground, self.encode_configuration(configuration))
 
     @abstractmethod
     def decode(self, observation: Any) -> tuple[Any, Configuration]:
@@ -80,16 +87,16 @@ class Encoding(ABC):
     def _make_space(self) -> spaces.Space[Any]: ...
 
     @abstractmethod
-    def machine_part(self, configuration: Configuration) -> Any:
+    def encode_configuration(self, configuration: Configuration) -> Any:
         """What of an observation depends on the configuration alone."""
 
     @abstractmethod
     def join(self, ground: Any, part: Any) -> Any:
         """An observation from the ground observation and the machine's part."""
 
-    def shower(self, configuration: Configuration) -> Callable[[Any], Any]:
+    def make_encoder(self, configuration: Configuration) -> Callable[[Any], Any]:
         """What makes the observation of ⟨s, u, c⟩ from that of s: made once, and called often."""
-        part = self.machine_part(configuration)
+        part = self.encode_configuration(configuration)
         return lambda ground: self.join(ground, part)
 
     @property
@@ -138,7 +145,7 @@ class DictEncoding(Encoding):
             parts["counters"] = spaces.Box(0, self.most, (k,), np.int64)
         return spaces.Dict(parts)
 
-    def machine_part(self, configuration: Configuration) -> Any:
+    def encode_configuration(self, configuration: Configuration) -> Any:
         """What of an observation depends on the configuration alone."""
         counters = self._counters(configuration)
         return np.int64(self.number(configuration)), _copies(counters) if len(counters) else None
@@ -150,11 +157,11 @@ class DictEncoding(Encoding):
             return {"ground": ground, "machine_state": state}
         return {"ground": ground, "machine_state": state, "counters": next(counters)}
 
-    def shower(self, configuration: Configuration) -> Callable[[Any], Any]:
+    def make_encoder(self, configuration: Configuration) -> Callable[[Any], Any]:
         """As ``join`` does it, without looking at the part each time."""
         if type(self).join is not DictEncoding.join:
-            return super().shower(configuration)
-        state, counters = self.machine_part(configuration)
+            return super().make_encoder(configuration)
+        state, counters = self.encode_configuration(configuration)
         if counters is None:
             return lambda ground: {"ground": ground, "machine_state": state}
         return lambda ground: {
@@ -211,7 +218,7 @@ class BoxEncoding(Encoding):
         self.cells = cells
 
     def _make_space(self) -> spaces.Box:
-        self.view = view_of(self.ground, self.cells)
+        self.view = make_observation_features(self.ground, self.cells)
         flat = self.view.box
         k = self.automaton.num_counters
         width = len(self.names)
@@ -233,7 +240,7 @@ class BoxEncoding(Encoding):
             dtype=np.float32,
         )
 
-    def machine_part(self, configuration: Configuration) -> NDArray[np.float32]:
+    def encode_configuration(self, configuration: Configuration) -> NDArray[np.float32]:
         """What of an observation depends on the configuration alone."""
         state = np.zeros(len(self.names))
         state[self.number(configuration)] = 1
@@ -250,9 +257,9 @@ class BoxEncoding(Encoding):
 
     def join(self, ground: Any, part: NDArray[np.float32]) -> NDArray[np.float32]:
         """An observation from the ground observation and the machine's part."""
-        return np.concatenate([self.ground_part(ground), part])
+        return np.concatenate([self.encode_ground(ground), part])
 
-    def ground_part(self, ground: Any) -> NDArray[np.float32]:
+    def encode_ground(self, ground: Any) -> NDArray[np.float32]:
         """What of an observation depends on the ground observation alone."""
         return self.view.show(ground)
 
@@ -304,7 +311,7 @@ class TabularEncoding(Encoding):
             )
         return spaces.Discrete(total)
 
-    def machine_part(self, configuration: Configuration) -> int:
+    def encode_configuration(self, configuration: Configuration) -> int:
         """What of an observation depends on the configuration alone."""
         return self.index[configuration]
 

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from cranium.errors import SpaceError, WorldError, shorten
 
-__all__ = ["CELLS", "MAX_FEATURES", "MAX_NUMBER", "Cells", "Numbers", "View", "view_of"]
+__all__ = [
+    "CELLS",
+    "MAX_FEATURES",
+    "MAX_NUMBER",
+    "Cells",
+    "Numbers",
+    "View",
+    "make_observation_features",
+]
 
 Cells = Literal["one-hot", "joint", "scaled"]
 CELLS: tuple[Cells, ...] = ("one-hot", "joint", "scaled")
@@ -224,16 +232,16 @@ def _whole(space: spaces.Space[Any], cells: Cells) -> Numbers:
         ) from None
 
 
-def view_of(space: spaces.Space[Any], cells: Cells) -> View:
+def make_observation_features(space: spaces.Space[Any], cells: Cells) -> View:
     """How observations of a space are shown.
 
     Example:
         >>> office = spaces.MultiDiscrete([3, 5])
-        >>> view_of(office, "one-hot").show(np.array([2, 1])).tolist()
+        >>> make_observation_features(office, "one-hot").show(np.array([2, 1])).tolist()
         [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]
-        >>> view_of(office, "scaled").show(np.array([2, 1])).tolist()
+        >>> make_observation_features(office, "scaled").show(np.array([2, 1])).tolist()
         [1.0, 0.25]
-        >>> view_of(office, "joint").show(np.array([2, 1])).argmax()
+        >>> make_observation_features(office, "joint").show(np.array([2, 1])).argmax()
         np.int64(11)
     """
     ways: dict[Cells, Callable[[spaces.Space[Any]], View]] = {

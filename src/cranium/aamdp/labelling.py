@@ -12,7 +12,7 @@ from typing import Any, cast
 import gymnasium as gym
 import numpy as np
 
-from cranium.aamdp.lasting_events import EventWatch, HeldEvent
+from cranium.aamdp.persistent_events import PersistentEvent, PersistentEventDetector
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import (
     InvalidArgumentError,
@@ -24,7 +24,7 @@ from cranium.errors import (
     shorten,
 )
 from cranium.worlds.events import as_events, as_world
-from cranium.worlds.observations import hashable, kept
+from cranium.worlds.observations import copy_observation, observation_key
 from cranium.worlds.protocols import LabellingFunction, World
 from cranium.worlds.verification import EPISODE
 
@@ -51,7 +51,7 @@ class Labelling:
     """
 
     def __init__(self, function: LabellingFunction, events: Iterable[str]) -> None:
-        check_function(function)
+        check_labelling_function(function)
         if isinstance(events, str):
             raise InvalidArgumentError(f"the events are a list of names, not {shorten(events)}")
         self.function = function
@@ -136,7 +136,7 @@ def rising_edges(labelling: LabellingFunction) -> LabellingFunction:
             "the events that a world names itself are not a function of (s, a, s′)",
             fix="give a labelling function of (s, a, s′)",
         )
-    rising = _Rising(check_function(labelling))
+    rising = _Rising(check_labelling_function(labelling))
     declared = getattr(labelling, "events", None)
     return rising if declared is None else Labelling(rising, declared)
 
@@ -196,7 +196,7 @@ class LabelReport:
     never_seen: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     ambiguous: list[tuple[Any, Any, Any, tuple[frozenset[str], ...]]] = field(default_factory=list)
-    held: tuple[HeldEvent, ...] = ()
+    held: tuple[PersistentEvent, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -255,14 +255,16 @@ def check_labelling(
     check_count("steps", steps)
     report = LabelReport()
     known: dict[Hashable, tuple[tuple[Any, Any, Any], dict[frozenset[str], None]]] = {}
-    watch = EventWatch(automaton)
-    for transition, events, begins in _random_steps(env, events_of(env, labelling), steps, seed):
+    watch = PersistentEventDetector(automaton)
+    for transition, events, begins in _random_steps(
+        env, choose_labelling(env, labelling), steps, seed
+    ):
         if begins:
             watch.begin()
         watch.read(events)
         report.steps += 1
         report.seen[events] = report.seen.get(events, 0) + 1
-        key = tuple(hashable(part) for part in transition)
+        key = tuple(observation_key(part) for part in transition)
         known.setdefault(key, (transition, {}))[1][events] = None
     names = frozenset().union(*report.seen)
     read = frozenset(automaton.propositions)  # whatever else differs does not matter to it
@@ -286,25 +288,27 @@ def _random_steps(
 ) -> Iterator[tuple[tuple[Any, Any, Any], frozenset[str], bool]]:
     """Each (s, a, s′) with its events, and whether it is the first of an episode."""
     env.action_space.seed(seed)
-    observation = kept(env.reset(seed=seed)[0])
+    observation = copy_observation(env.reset(seed=seed)[0])
     begins = True
     for number in range(1, steps + 1):
         action = env.action_space.sample()
         seen, _, terminated, truncated, _ = env.step(action)
-        after = kept(seen)
+        after = copy_observation(seen)
         yield (observation, action, after), as_events(label(observation, action, after)), begins
         begins = bool(terminated or truncated or number % EPISODE == 0)
-        observation = kept(env.reset()[0]) if begins else after
+        observation = copy_observation(env.reset()[0]) if begins else after
 
 
-def events_of(env: gym.Env[Any, Any], labelling: LabellingFunction | None) -> LabellingFunction:
+def choose_labelling(
+    env: gym.Env[Any, Any], labelling: LabellingFunction | None
+) -> LabellingFunction:
     """The labelling that was given, or the world's own."""
     if labelling is not None:
-        return check_function(labelling)
+        return check_labelling_function(labelling)
     return WorldEvents(as_world(env))
 
 
-def check_function(function: Any) -> LabellingFunction:
+def check_labelling_function(function: Any) -> LabellingFunction:
     """Accept what can be called with (s, a, s′)."""
     if not callable(function):
         raise InvalidArgumentError(

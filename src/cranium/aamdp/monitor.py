@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from cranium.aamdp.labelling import check_function
-from cranium.aamdp.task_step import Reading, TaskReader, info_of, paid
+from cranium.aamdp.labelling import check_labelling_function
+from cranium.aamdp.task_step import TaskReader, TaskStep, evaluate_reward, task_info
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
@@ -92,7 +92,7 @@ class MonitorStatus:
             >>> monitor.update(None, "look", "A").info["counters"]
             (1,)
         """
-        told = info_of(self.label, self.configuration, success=self.success)
+        told = task_info(self.label, self.configuration, success=self.success)
         return MappingProxyType({**told, "ground_terminated": self.ground_terminated})
 
 
@@ -143,7 +143,7 @@ class Monitor:
             )
         self.machine = machine
         self.horizon = None if horizon is None else check_count("the horizon", horizon)
-        self._labelling = check_function(labelling)
+        self._labelling = check_labelling_function(labelling)
         if counter_limit is not None:
             check_count("the counter limit", counter_limit, least=0)
             check_start(machine, counter_limit)
@@ -200,7 +200,7 @@ class Monitor:
         self._refused = True  # until it is read
         names = as_events(self._labelling(before, action, after))
         read = self._reader.read(status.configuration, names)
-        reward = paid(read.reward, before, action, after)
+        reward = evaluate_reward(read.reward, before, action, after)
         self._refused = False
         steps = status.steps + 1
         truncated, terminated = steps == self.horizon, bool(terminated)  # NumPy's, too
@@ -221,7 +221,7 @@ class Monitor:
         )
         return self.status
 
-    def _why(self, read: Reading, *, terminated: bool) -> str:
+    def _why(self, read: TaskStep, *, terminated: bool) -> str:
         """Say why the episode ended without success."""
         if not read.ends:
             ending = (

@@ -21,12 +21,12 @@ from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
 from cranium.tables.configurations import MAX_CONFIGURATIONS
-from cranium.worlds.enumeration import confirm, enumerate_env, farthest
+from cranium.worlds.enumeration import enumerate_env, longest_walk, verify_model
 from cranium.worlds.finite import FiniteEnv, find_model
 from cranium.worlds.sampling import Sampling
 from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Solution", "as_tabular", "find_product", "model_of", "solve"]
+__all__ = ["Solution", "find_product", "solve", "tabulate_product", "tabulate_world"]
 
 HORIZON = 10_000
 VERIFIED = 1000
@@ -151,7 +151,7 @@ def solve(
     else:
         product = find_product(env, transparent=True)
         horizon = horizon or shortest_horizon(env, product.horizon)
-        model = model_of(product, horizon=horizon)
+        model = tabulate_product(product, horizon=horizon)
     span = model.world.limit_horizon(horizon or HORIZON) or HORIZON
     arrays = (model.first, model.next_pair, model.probability, model.reward)
     if discount == 1:
@@ -203,7 +203,7 @@ def _check_number(what: str, value: object, most: float) -> None:
         raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
 
 
-def model_of(
+def tabulate_product(
     product: AutomatonAugmentedMDP,
     *,
     counter_limit: int | None = None,
@@ -211,8 +211,11 @@ def model_of(
     max_configurations: int = MAX_CONFIGURATIONS,
     max_states: int | None = None,
 ) -> TabularProduct:
-    """A product as arrays; its world must be finite. The limit is its own, unless one is given."""
-    world = as_tabular(product, horizon, max_states=max_states)
+    """Return a product as arrays. Its world must be finite.
+
+    The counter limit is that of the product, unless one is given.
+    """
+    world = tabulate_world(product, horizon, max_states=max_states)
     for label in world.labels:
         product.read_label(label)  # names that the product would refuse
     return TabularProduct.of(
@@ -263,17 +266,17 @@ def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
         )
 
 
-def as_tabular(
+def tabulate_world(
     env: AutomatonAugmentedMDP, horizon: int | None = None, *, max_states: int | None = None
 ) -> TabularWorld:
-    """The world of a product as arrays: from its model if it has one, else by trying every action.
+    """Return the world of a product as arrays: from its model, or by trying every action.
 
     The table is compared with a copy of the live world in episodes of up to ``horizon`` steps. The
-    default is the product's horizon. Episodes are not longer than :func:`farthest`, which is 10,000
-    steps for most environments. ``max_states`` is how many states one of our own worlds may have,
-    by default a million.
+    default is the product's horizon. Episodes are not longer than :func:`longest_walk`, which is
+    10,000 steps for most environments. ``max_states`` is the greatest number of states that a
+    finite world may have, by default a million.
     """
-    most = farthest(env)
+    most = longest_walk(env)
     longest = min(horizon or env.horizon or most, most)
     inner: Any = env.env
     while isinstance(inner, gym.Wrapper):
@@ -288,12 +291,12 @@ def as_tabular(
             table.verify(base.twin(), labelling, steps=VERIFIED_OURS)
             return table
         with _walkable(env, base) as live:
-            return confirm(table, live, labelling, steps=VERIFIED, longest=longest)
+            return verify_model(table, live, labelling, steps=VERIFIED, longest=longest)
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
     if listed and isinstance(base.observation_space, gym.spaces.Discrete):
         table = TabularWorld.from_model(base, env.labelling)
         with _walkable(env, base) as live:
-            return confirm(table, live, env.labelling, steps=VERIFIED, longest=longest)
+            return verify_model(table, live, env.labelling, steps=VERIFIED, longest=longest)
     # Gymnasium's time limits are the product's.
     return enumerate_env(base, labelling, longest=longest)
 

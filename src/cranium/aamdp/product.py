@@ -17,8 +17,8 @@ import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from cranium.aamdp.encoding import DictEncoding, Encoding
-from cranium.aamdp.labelling import WorldEvents, events_of
-from cranium.aamdp.task_step import TaskReader, info_of, paid
+from cranium.aamdp.labelling import WorldEvents, choose_labelling
+from cranium.aamdp.task_step import TaskReader, evaluate_reward, task_info
 from cranium.aamdp.wrapper_arguments import can_be_made_again
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
@@ -33,7 +33,7 @@ from cranium.errors import (
 from cranium.tables.configurations import check_start, largest_increment
 from cranium.worlds.events import as_events
 from cranium.worlds.finite import FiniteEnv
-from cranium.worlds.observations import kept
+from cranium.worlds.observations import copy_observation
 from cranium.worlds.protocols import LabellingFunction
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
@@ -125,7 +125,7 @@ class AutomatonAugmentedMDP(
         gym.utils.RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
         gym.Wrapper.__init__(self, env)
         self.automaton = automaton
-        self.labelling = events_of(env, labelling)
+        self.labelling = choose_labelling(env, labelling)
         self.horizon = shortest_horizon(env, horizon)
         if self.horizon is None and own_time_limit(env) is None:
             _warn_of_no_horizon()
@@ -220,10 +220,10 @@ class AutomatonAugmentedMDP(
         """
         observation, info = self.env.reset(seed=seed, options=options)
         self._node = node = self._node_of(self.automaton.start)
-        self._observation = kept(observation)
+        self._observation = copy_observation(observation)
         self.steps_left = self.horizon or -1
-        told = info_of(frozenset(), node.configuration, success=False)
-        return node.show(kept(observation)), {**info, **told}
+        told = task_info(frozenset(), node.configuration, success=False)
+        return node.show(copy_observation(observation)), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Do something in the environment, and let the automaton read what happened.
@@ -254,7 +254,7 @@ class AutomatonAugmentedMDP(
             self._node, show, state, counters, reward, ended, told = self._find_move(events)
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
-            after, self._observation = kept(after), kept(after)
+            after, self._observation = copy_observation(after), copy_observation(after)
         else:
             self._observation = after
         info = {**info, **told} if info else told.copy()
@@ -279,7 +279,7 @@ class AutomatonAugmentedMDP(
     ) -> tuple[float, dict[str, Any]]:
         """What a step pays that is not known before it happens."""
         if isinstance(reward, RewardFunction):
-            reward = paid(reward, self._observation, action, after)
+            reward = evaluate_reward(reward, self._observation, action, after)
         if self.add_ground_reward:
             reward += float(own)
             info = {**info, "ground_reward": float(own)}
@@ -305,7 +305,7 @@ class AutomatonAugmentedMDP(
 
     def _work_out(self, configuration: Configuration, names: frozenset[str]) -> _Move:
         read = self._reader.read(configuration, names)
-        told = info_of(read.label, read.configuration, success=read.success)
+        told = task_info(read.label, read.configuration, success=read.success)
         node = self._node_of(read.configuration)
         return node, node.show, *node.part, read.reward, read.ends, told
 
@@ -336,9 +336,9 @@ class _Node:
 
     def __init__(self, configuration: Configuration, encoding: Encoding) -> None:
         self.configuration = configuration
-        self.show = encoding.shower(configuration)
+        self.show = encoding.make_encoder(configuration)
         plain = type(encoding) is DictEncoding
-        self.part = encoding.machine_part(configuration) if plain else (None, None)
+        self.part = encoding.encode_configuration(configuration) if plain else (None, None)
         self.moves: dict[Any, _Move] = {}
 
 

@@ -13,10 +13,10 @@ from cranium.automata.transition import Configuration, Transition
 from cranium.errors import LabelError, UnknownNameError, WorldError
 from cranium.tables.configurations import apply_limit, is_overflow
 
-__all__ = ["Reading", "TaskReader", "info_of", "paid"]
+__all__ = ["TaskReader", "TaskStep", "evaluate_reward", "task_info"]
 
 
-class Reading(NamedTuple):
+class TaskStep(NamedTuple):
     """The result of reading the events of one step.
 
     Attributes:
@@ -77,7 +77,7 @@ class TaskReader:
             )
         return alphabet.label(known), known
 
-    def read(self, configuration: Configuration, names: frozenset[str]) -> Reading:
+    def read(self, configuration: Configuration, names: frozenset[str]) -> TaskStep:
         """Read the events of a step in a configuration.
 
         Example:
@@ -93,7 +93,7 @@ class TaskReader:
         over = is_overflow(after)
         ends = over or self.automaton.is_terminal(after)
         success = not over and self.automaton.is_accepting(after)
-        return Reading(label, after, reward, ends, success, step.fired)
+        return TaskStep(label, after, reward, ends, success, step.fired)
 
 
 def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[str]:
@@ -108,23 +108,23 @@ def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[
     return frozenset(declared)
 
 
-def paid(reward: Reward, before: Any, action: Any, after: Any) -> float:
+def evaluate_reward(reward: Reward, before: Any, action: Any, after: Any) -> float:
     """The reward of a step: the number, or the value of the reward function for (s, a, s′).
 
     Example:
-        >>> paid(RewardFunction("way", lambda s, a, s2: s2 - s), 3, "right", 5)
+        >>> evaluate_reward(RewardFunction("way", lambda s, a, s2: s2 - s), 3, "right", 5)
         2.0
     """
     return float(reward(before, action, after) if isinstance(reward, RewardFunction) else reward)
 
 
-def info_of(
+def task_info(
     label: frozenset[str], configuration: Configuration, *, success: bool
 ) -> dict[str, Any]:
     """The part of ``info`` that is about the task.
 
     Example:
-        >>> told = info_of(frozenset({"A"}), Configuration("counting", (1,)), success=False)
+        >>> told = task_info(frozenset({"A"}), Configuration("counting", (1,)), success=False)
         >>> told["machine_state"], told["counters"]
         ('counting', (1,))
     """

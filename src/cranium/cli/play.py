@@ -25,7 +25,7 @@ from cranium.episodes import (
     write_film,
     write_page,
 )
-from cranium.episodes.files import check_place, check_task
+from cranium.episodes.files import check_recording_path, check_task
 from cranium.episodes.recording import first_action
 from cranium.episodes.video import SPEED
 from cranium.errors import InvalidArgumentError
@@ -65,7 +65,7 @@ def play(
     env = make_env(world, automaton, settings)
     if record is not None:
         check_task(automaton, entry.name)
-        check_place(record)
+        check_recording_path(record)
     check_terminal()
     recorder = Recorder(env, seed=seed, world=entry.name, settings=settings)
     try:

@@ -38,7 +38,7 @@ from cranium.cli.sources import (
     parse_pairs,
     task_of,
 )
-from cranium.episodes.files import as_options, check_place, save_episode
+from cranium.episodes.files import as_options, check_recording_path, save_episode
 from cranium.errors import InvalidArgumentError, PolicyError, check_count, shorten
 from cranium.io import check_writable
 from cranium.learners import LEARNERS, Schedule, TrainingResult
@@ -266,7 +266,7 @@ def evaluate(
     """
     with errors_as_json(as_json):
         if record is not None:
-            check_place(record)
+            check_recording_path(record)
         policy = cranium.Policy.load(agent).with_unknown(unknown)
         recipe = policy.about.get("recipe")
         kinds = {"options": dict, "world": str}

@@ -111,7 +111,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     return found
 
 
-def check_place(path: str | os.PathLike[str]) -> Path:
+def check_recording_path(path: str | os.PathLike[str]) -> Path:
     """A place where an episode can be written, before there is one to be lost."""
     found = check_path(path)
     check_writable(found)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cranium.worlds.observations import hashable
+from cranium.worlds.observations import observation_key
 
 __all__ = ["VERSION", "code_digest"]
 
@@ -107,7 +107,7 @@ class _Reader:
         if isinstance(value, tuple | list):
             return "(" + ", ".join(self._texts(value, depth)) + ")"
         if isinstance(value, np.ndarray | np.generic):
-            return repr(hashable(value))
+            return repr(observation_key(value))
         if isinstance(value, str | bytes | int | float | complex) or value is None:
             return repr(value)
         return type(value).__qualname__

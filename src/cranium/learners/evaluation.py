@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.planning import HORIZON, find_product, model_of, solve
+from cranium.aamdp.planning import HORIZON, find_product, solve, tabulate_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
@@ -116,7 +116,7 @@ def listed(
     """The product as arrays, or None if it cannot be made into arrays, or is too large."""
     try:
         product = find_product(env, transparent=True)
-        return model_of(
+        return tabulate_product(
             product, counter_limit=counter_limit, max_configurations=most, max_states=max_states
         )
     except (WorldError, SpaceError, RunError):

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.aamdp.labelling import Labelling, WorldEvents
-from cranium.aamdp.planning import as_tabular, find_product
+from cranium.aamdp.planning import find_product, tabulate_world
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.errors import SpaceError, WorldError
 from cranium.learners.code_digest import VERSION, code_digest
 from cranium.worlds.events import as_events
 from cranium.worlds.finite import find_model
-from cranium.worlds.observations import hashable
+from cranium.worlds.observations import observation_key
 from cranium.worlds.point import PointWorld
 from cranium.worlds.protocols import FiniteWorld
 from cranium.worlds.tabular import TabularWorld
@@ -88,7 +88,7 @@ def _tables(product: AutomatonAugmentedMDP, world: TabularWorld) -> dict[str, st
     index = {name: number for number, name in enumerate(sorted(set(names)))}
     labels = np.array([index[name] for name in names], np.int64)[world.label]
     arrays = (world.first, world.next_state, world.probability, world.terminated, world.observation)
-    seen = [hashable(observation) for observation in world.observations]
+    seen = [observation_key(observation) for observation in world.observations]
     starts = np.flatnonzero(world.initial)
     found = {
         TABLE: _digest(arrays, seen),
@@ -113,7 +113,7 @@ def _beginning(world: FiniteWorld[Any]) -> dict[str, str]:
             called = action + int(space.start)
             for outcome in world.outcomes(state, called):
                 events = sorted(as_events(world.label(state, called, outcome.state)))
-                rows.append((*outcome[::2], hashable(world.observe(outcome.state)), events))
+                rows.append((*outcome[::2], observation_key(world.observe(outcome.state)), events))
                 if outcome.state not in known and len(known) < NEAR:
                     known.add(outcome.state)
                     waiting.append(outcome.state)
@@ -123,7 +123,9 @@ def _beginning(world: FiniteWorld[Any]) -> dict[str, str]:
 
 def _starts(starts: Iterable[tuple[float, Any]]) -> str:
     """A digest of the initial states and their probabilities."""
-    return _digest([], sorted(repr((float(p), hashable(seen))) for p, seen in starts if p > 0))
+    return _digest(
+        [], sorted(repr((float(p), observation_key(seen))) for p, seen in starts if p > 0)
+    )
 
 
 def _digest(arrays: Iterable[NDArray[Any]], more: Any) -> str:
@@ -165,7 +167,7 @@ def _plain(value: Any) -> str:
     if isinstance(value, tuple | list):
         return "(" + ", ".join(map(_plain, value)) + ")"
     if isinstance(value, str | bool | int | float | np.generic | np.ndarray) or value is None:
-        return str(hashable(value))
+        return str(observation_key(value))
     return type(value).__name__
 
 
@@ -182,7 +184,7 @@ def differences(known: Mapping[str, Any], env: gym.Env[Any, Any]) -> dict[str, s
     table = None
     if TABLE in known or ", table " in str(known.get(OLD)):
         with suppress(WorldError, SpaceError):
-            table = as_tabular(product)
+            table = tabulate_world(product)
     if OLD in known:
         now: dict[str, Any] = {OLD: _old_print(product, table)}
     else:

@@ -16,7 +16,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration, zero_test
 from cranium.errors import InvalidArgumentError, PolicyError, WorldError, shorten
 from cranium.learners.acting import Acting
-from cranium.worlds.observations import conform, hashable, written
+from cranium.worlds.observations import conform, format_observation, observation_key
 
 __all__ = ["Policy", "Unknown"]
 
@@ -74,7 +74,7 @@ class Policy(Acting):
             raise InvalidArgumentError(
                 f"unknown is error, random or nearest, not {shorten(self.unknown)}"
             )
-        numbers = {hashable(seen): number for number, seen in enumerate(self.observations)}
+        numbers = {observation_key(seen): number for number, seen in enumerate(self.observations)}
         object.__setattr__(self, "_numbers", numbers)
         places = {x: number for number, x in enumerate(self.configurations)}
         object.__setattr__(self, "_places", places)
@@ -205,13 +205,13 @@ class Policy(Acting):
             1
         """
         if self.discretise is None and type(observation) is np.ndarray:
-            number = self._numbers.get(hashable(observation))  # nearly always
+            number = self._numbers.get(observation_key(observation))  # nearly always
             if number is not None:
                 return number
         number = self._find(observation)
         if number is None and self.unknown != "random":
             raise PolicyError(
-                f"the observation {written(observation)} was never met in training",
+                f"the observation {format_observation(observation)} was never met in training",
                 fix="check that the environment is the one in which the policy was trained, or "
                 "train for longer; if any action will do, use "
                 'policy.with_unknown("random")',
@@ -222,15 +222,15 @@ class Policy(Acting):
         """The number of an observation, if it is known; one that is not in the space is refused."""
         if self.discretise is not None:
             seen = self.conformed(observation) if self._conforms else observation
-            return self._numbers.get(hashable(self.discretise(seen)))
+            return self._numbers.get(observation_key(self.discretise(seen)))
         try:
-            number = self._numbers.get(hashable(observation))
+            number = self._numbers.get(observation_key(observation))
         except TypeError:  # something in it is no key
             number = None
         for precisely in (True, False) if self._conforms else ():
             if number is None:
                 seen = self.conformed(observation, precisely=precisely)
-                number = self._numbers.get(hashable(seen))
+                number = self._numbers.get(observation_key(seen))
         return number
 
     def place(self, configuration: Configuration) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
-from cranium.aamdp.planning import find_product, model_of
+from cranium.aamdp.planning import find_product, tabulate_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import (
@@ -311,7 +311,7 @@ def _model(
     if path == "python" or discretise is not None:
         return None, None
     if path == "compiled":
-        model = model_of(find_product(env, transparent=True), counter_limit=counter_limit)
+        model = tabulate_product(find_product(env, transparent=True), counter_limit=counter_limit)
         return _whole(product, model)
     found = listed(env, counter_limit=counter_limit)
     return (None, None) if found is None else _whole(product, found)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from cranium.errors import InvalidArgumentError, check_count, shorten
 
 __all__ = [
-    "as_push",
+    "as_action_vector",
+    "as_range",
     "check_choice",
     "check_number",
     "check_options",
-    "check_place",
-    "check_span",
-    "supply",
+    "check_point",
+    "list_amounts",
 ]
 
 GREATEST = 2**31 - 1
@@ -62,11 +62,11 @@ def check_number(what: str, value: Any, low: float, high: float, *, above: bool 
     )
 
 
-def check_place(what: str, value: Any, margin: float = 0.0) -> tuple[float, float]:
+def check_point(what: str, value: Any, margin: float = 0.0) -> tuple[float, float]:
     """Accept a point of the unit square, so far away from its border.
 
     Example:
-        >>> check_place("the start", (0.5, 1))
+        >>> check_point("the start", (0.5, 1))
         (0.5, 1.0)
     """
     if not isinstance(value, Sequence | np.ndarray) or len(value) != 2:
@@ -75,13 +75,13 @@ def check_place(what: str, value: Any, margin: float = 0.0) -> tuple[float, floa
     return x, y
 
 
-def as_push(
+def as_action_vector(
     action: Any, space: spaces.Space[Any], moves: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """An action as a vector float32 ``[2]``: the one that is given, or the move of that number.
 
     Example:
-        >>> as_push(1, spaces.Discrete(2), np.array([[1, 0], [0, 1]], np.float32))
+        >>> as_action_vector(1, spaces.Discrete(2), np.array([[1, 0], [0, 1]], np.float32))
         array([0., 1.], dtype=float32)
     """
     if isinstance(space, spaces.Discrete):
@@ -105,11 +105,11 @@ def _singles(action: Any) -> NDArray[np.float32]:
         return np.empty(0, np.float32)
 
 
-def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
+def as_range(value: Any, what: str, most: str) -> tuple[int, int]:
     """A number that is fixed, or drawn between two: its least and its greatest value.
 
     Example:
-        >>> check_span(3, "the mail", "the most mail"), check_span((1, 5), "mail", "most mail")
+        >>> as_range(3, "the mail", "the most mail"), as_range((1, 5), "mail", "most mail")
         ((3, 3), (1, 5))
     """
     low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
@@ -124,7 +124,7 @@ def check_span(value: Any, what: str, most: str) -> tuple[int, int]:
     return low, high
 
 
-def supply(
+def list_amounts(
     name: str, span: tuple[int, int] | None, options: Mapping[str, Any], things: str
 ) -> Sequence[int]:
     """How much of something an episode may begin with.
@@ -136,9 +136,9 @@ def supply(
         things: What is counted, for messages.
 
     Example:
-        >>> list(supply("mail", (1, 3), {}, "items of mail"))
+        >>> list(list_amounts("mail", (1, 3), {}, "items of mail"))
         [1, 2, 3]
-        >>> list(supply("mail", (1, 3), {"mail": 2}, "items of mail"))
+        >>> list(list_amounts("mail", (1, 3), {"mail": 2}, "items of mail"))
         [2]
     """
     if span is None:
@@ -148,7 +148,7 @@ def supply(
                 fix=f"make the world with {name}={shorten(options[name])}",
             )
         return (0,)
-    low, high = check_span(options.get(name, span), f"the {name}", f"the most {name}")
+    low, high = as_range(options.get(name, span), f"the {name}", f"the most {name}")
     if high > span[1]:
         raise InvalidArgumentError(
             f"there are at most {span[1]} {things}, not {high}",

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, SpaceError, check_count, shorten
-from cranium.worlds.arguments import check_options, check_span, supply
+from cranium.worlds.arguments import as_range, check_options, list_amounts
 from cranium.worlds.craft_maps import DRAWN, SIGNS, SIZES, draw_map, random_map
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid, starting_cells
@@ -85,7 +85,7 @@ class CraftWorld(FiniteEnv[_State, NDArray[np.int64]]):
                 f"an observation is markov or cell, not {shorten(observation)}"
             )
         self.stock = {
-            name: None if value is None else check_span(value, f"the {name}", f"the most {name}")
+            name: None if value is None else as_range(value, f"the {name}", f"the most {name}")
             for name, value in (("wood", wood), ("grass", grass))
         }
         self.view = observation
@@ -105,7 +105,8 @@ class CraftWorld(FiniteEnv[_State, NDArray[np.int64]]):
         """The start is fixed unless it is anywhere; wood and grass are drawn."""
         check_options(options, tuple(self.stock))
         wood, grass = (
-            supply(name, span, options, f"pieces of {name}") for name, span in self.stock.items()
+            list_amounts(name, span, options, f"pieces of {name}")
+            for name, span in self.stock.items()
         )
         if len(self.starts) * len(wood) * len(grass) > MOST_STARTS:
             raise SpaceError(

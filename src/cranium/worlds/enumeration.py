@@ -13,14 +13,14 @@ import numpy as np
 
 from cranium.errors import WorldError, check_count, shorten
 from cranium.worlds.events import events_after_step
-from cranium.worlds.observations import kept
+from cranium.worlds.observations import copy_observation
 from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, StateKey
 from cranium.worlds.sampling import Generator, Sampling, draws, generators, reseed
-from cranium.worlds.table_builder import Draft
-from cranium.worlds.tabular import TabularWorld, default_key
+from cranium.worlds.table_builder import TableBuilder
+from cranium.worlds.tabular import TabularWorld, default_state_key
 from cranium.worlds.verification import Clock, Walk, lifted_limits, time_limit
 
-__all__ = ["confirm", "enumerate_env", "farthest"]
+__all__ = ["enumerate_env", "longest_walk", "verify_model"]
 
 RANDOM_TRIES = 50
 """The greatest number of tries of an action in a state, if the step draws random numbers."""
@@ -82,7 +82,7 @@ def enumerate_env(
     check_count("starts", starts)
     check_count("repeats", repeats)
     found = _Enumeration(env, labelling, state_key, repeats, seed)
-    limit, span = time_limit(env), longest or farthest(env)
+    limit, span = time_limit(env), longest or longest_walk(env)
     with lifted_limits(found.env):
         world = found.run(starts)
         if verify:
@@ -96,7 +96,7 @@ def enumerate_env(
     return replace(world, horizon=min(limits, default=None), sampled=sampled)
 
 
-def confirm(
+def verify_model(
     world: TabularWorld,
     env: gym.Env[Any, Any],
     labelling: LabellingFunction | None,
@@ -110,19 +110,19 @@ def confirm(
         >>> lake = gym.make("FrozenLake-v1").unwrapped
         >>> goal = lambda s, a, s2: "goal" if s2 == 15 else ()
         >>> table = TabularWorld.from_model(lake, goal)
-        >>> confirm(table, lake, goal, steps=100, longest=100).horizon is None
+        >>> verify_model(table, lake, goal, steps=100, longest=100).horizon is None
         True
     """
     clock = Clock()
-    Walk(world, env, labelling, None, 0, clock).run(steps, longest or farthest(env))
+    Walk(world, env, labelling, None, 0, clock).run(steps, longest or longest_walk(env))
     return replace(world, horizon=clock.cut)
 
 
-def farthest(env: gym.Env[Any, Any]) -> int:
+def longest_walk(env: gym.Env[Any, Any]) -> int:
     """The length of a walk that is long enough to meet the environment's own time limit.
 
     Example:
-        >>> farthest(gym.make("FrozenLake-v1"))
+        >>> longest_walk(gym.make("FrozenLake-v1"))
         10000
     """
     base: Any = env.unwrapped
@@ -132,7 +132,7 @@ def farthest(env: gym.Env[Any, Any]) -> int:
     return min(FARTHEST, max([LONGEST, *numbers]))
 
 
-class _Place(NamedTuple):
+class _Snapshot(NamedTuple):
     """A way back to a state: a copy of the environment, or a seed and the actions after it."""
 
     env: gym.Env[Any, Any] | None
@@ -154,15 +154,15 @@ class _Enumeration:
         repeats: int,
         seed: int,
     ) -> None:
-        self.draft = Draft(env.action_space)
+        self.builder = TableBuilder(env.action_space)
         if state_key is None and not isinstance(env.unwrapped, FiniteWorld):
             check_finite(env.observation_space, "state_key=lambda env, observation: …")
         self.labelling = labelling
-        self.key = state_key or default_key(env)
+        self.key = state_key or default_state_key(env)
         self.repeats = repeats
         self.seed = seed
         self.rng = np.random.default_rng(seed)
-        self.places: dict[Hashable, _Place] = {}
+        self.snapshots: dict[Hashable, _Snapshot] = {}
         self.clock = Clock()
         self.watched: list[Generator] = []
         self.random: dict[tuple[Hashable, int], None] = {}  # where random numbers are drawn
@@ -195,18 +195,20 @@ class _Enumeration:
             state = waiting.popleft()
             if state in tried:
                 continue
-            tried[state] = [self._try(state, action, self.repeats) for action in self.draft.actions]
+            tried[state] = [
+                self._try(state, action, self.repeats) for action in self.builder.actions
+            ]
             waiting += [found[1] for found in tried[state] if found[1] in self.alive]
         self.random_tries = min(RANDOM_TRIES, MORE_TRIES // max(1, len(self.random)))
         for state, action in list(self.random):
-            known = tried[state][action - self.draft.first_action]
+            known = tried[state][action - self.builder.first_action]
             self._try(state, action, self.random_tries - self.repeats, known)
-        self.draft.begin((count / starts, state) for state, count in counts.items())
-        for state in self.draft.unvisited():
-            for action in range(self.draft.num_actions):
+        self.builder.begin((count / starts, state) for state, count in counts.items())
+        for state in self.builder.unvisited():
+            for action in range(self.builder.num_actions):
                 # A state that is only reached at the end is not left again.
-                self.draft.pair([tried[state][action]] if state in tried else [])
-        return self.draft.finish(lambda state: self.places[state].seen)
+                self.builder.pair([tried[state][action]] if state in tried else [])
+        return self.builder.finish(lambda state: self.snapshots[state].seen)
 
     def sampling(self, world: TabularWorld, starts: int) -> Sampling:
         """How much was tried."""
@@ -217,16 +219,16 @@ class _Enumeration:
 
     def _try(self, state: Hashable, action: int, times: int, found: _Tried | None = None) -> _Tried:
         """The outcome of an action, which must be the same in every try."""
-        place = self.places[state]
+        snapshot = self.snapshots[state]
         for _ in range(times):
-            trial = self._return_to(place)
+            trial = self._return_to(snapshot)
             before = draws(self.watched)
             seen, reward, terminated, truncated, _ = trial.step(action)
             if draws(self.watched) != before:
                 self.random[state, action] = None
             if truncated or not terminated:
-                self.clock.see(len(place.actions) + 1, truncated=bool(truncated))
-            events = events_after_step(trial, self.labelling, place.seen, action, seen)
+                self.clock.see(len(snapshot.actions) + 1, truncated=bool(truncated))
+            events = events_after_step(trial, self.labelling, snapshot.seen, action, seen)
             outcome = (1.0, self.key(trial, seen), events, bool(terminated), float(reward))
             if found is not None and found != outcome:
                 raise WorldError(
@@ -236,8 +238,8 @@ class _Enumeration:
                     fix="use TabularWorld.from_model if it has P, or a finer state_key",
                 )
             found = outcome
-            alive, after = not (terminated or truncated), (*place.actions, action)
-            self._remember(outcome[1], trial, place.seed, after, seen, alive=alive)
+            alive, after = not (terminated or truncated), (*snapshot.actions, action)
+            self._remember(outcome[1], trial, snapshot.seed, after, seen, alive=alive)
             if alive:
                 self.alive.add(outcome[1])
         assert found is not None
@@ -253,24 +255,24 @@ class _Enumeration:
         *,
         alive: bool = True,
     ) -> None:
-        # What is left of an ended episode cannot be gone on with: a living one takes its place.
-        if state not in self.places or (alive and state not in self.alive):
+        # What is left of an ended episode cannot be gone on with: a living one takes its snapshot.
+        if state not in self.snapshots or (alive and state not in self.alive):
             snapshot = copy.deepcopy(env) if self.copies else None
             held = [] if snapshot is None else generators(snapshot)
-            self.places[state] = _Place(snapshot, seed, actions, kept(seen), held)
+            self.snapshots[state] = _Snapshot(snapshot, seed, actions, copy_observation(seen), held)
 
-    def _return_to(self, place: _Place) -> gym.Env[Any, Any]:
+    def _return_to(self, snapshot: _Snapshot) -> gym.Env[Any, Any]:
         """An environment in this state, with new seeds for its random generators."""
-        if place.env is not None:
+        if snapshot.env is not None:
             copies: dict[int, Any] = {}
-            trial = copy.deepcopy(place.env, copies)
-            self.watched = [copies.get(id(one), one) for one in place.generators]
+            trial = copy.deepcopy(snapshot.env, copies)
+            self.watched = [copies.get(id(one), one) for one in snapshot.generators]
             # A generator that copies share is not reseeded: it draws new numbers anyway.
-            own = [one for one in self.watched if not any(one is g for g in place.generators)]
+            own = [one for one in self.watched if not any(one is g for g in snapshot.generators)]
         else:
             trial = self.env
-            trial.reset(seed=place.seed)
-            for action in place.actions:
+            trial.reset(seed=snapshot.seed)
+            for action in snapshot.actions:
                 trial.step(action)
             self.watched = own = generators(trial)
         for one in own:

@@ -16,7 +16,7 @@ import numpy as np
 
 from cranium.errors import InvalidArgumentError, shorten
 from cranium.worlds.events import as_events
-from cranium.worlds.observations import kept
+from cranium.worlds.observations import copy_observation
 from cranium.worlds.probabilities import as_probabilities
 from cranium.worlds.protocols import (
     Events,
@@ -159,7 +159,7 @@ class FiniteEnv(gym.Env[ObsT, np.int64], Generic[StateT, ObsT]):
         known = self._moves.get((self.state, action)) if type(action) is int else None
         chances, found = known or self._find_move(action)
         self.state, self.events, seen, terminated = found[self._draw(chances)]
-        return kept(seen), 0.0, terminated, False, {}
+        return copy_observation(seen), 0.0, terminated, False, {}
 
     def _find_move(self, wanted: np.int64 | int) -> _Move[StateT, ObsT]:
         """Ask the model for the outcomes of an action. It does not change, so it is asked once."""

@@ -16,7 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.worlds.arguments import check_options, check_span
+from cranium.worlds.arguments import as_range, check_options
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid
 from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
@@ -280,4 +280,4 @@ def _often(letter: str, count: int) -> str:
 def _range(times: Any) -> tuple[int, int]:
     """The least and the greatest number of observations."""
     what = "how often a letter is observed"
-    return check_span(times, what, f"{what} at most")
+    return as_range(times, what, f"{what} at most")

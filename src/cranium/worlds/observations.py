@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranium.errors import WorldError, shorten
 
-__all__ = ["conform", "hashable", "kept", "written"]
+__all__ = ["conform", "copy_observation", "format_observation", "observation_key"]
 
 NAN = "nan"
 """Stands for NaN in a key, because NaN is not equal to itself."""
@@ -21,12 +21,12 @@ MOST_NUMBERS = 1000
 """The key of an array with more numbers is a digest: a tuple would take too much memory."""
 
 
-def kept(observation: Any) -> Any:
+def copy_observation(observation: Any) -> Any:
     """What was seen, safe from an environment that writes into what it gave out.
 
     Example:
         >>> seen = np.zeros(2)
-        >>> safe = kept(seen)
+        >>> safe = copy_observation(seen)
         >>> seen[0] = 5
         >>> safe
         array([0., 0.])
@@ -36,24 +36,24 @@ def kept(observation: Any) -> Any:
     return copy.deepcopy(observation) if isinstance(observation, dict | tuple) else observation
 
 
-def hashable(observation: Any) -> Hashable:
+def observation_key(observation: Any) -> Hashable:
     """An observation as a key of a dictionary: the same numbers have the same key.
 
     The dtype does not matter, nor whether it is an array, a list or a tuple, nor the sign of a
     zero.
 
     Example:
-        >>> hashable({"x": np.int64(3), "y": np.array([1, 2], np.uint8)})
+        >>> observation_key({"x": np.int64(3), "y": np.array([1, 2], np.uint8)})
         (('x', 3), ('y', (1, 2)))
-        >>> hashable(np.array([-0.0, 2.0])) == hashable([0, 2])
+        >>> observation_key(np.array([-0.0, 2.0])) == observation_key([0, 2])
         True
     """
     if isinstance(observation, np.ndarray):
         return _array_key(observation)
     if isinstance(observation, Mapping):
-        return tuple((name, hashable(part)) for name, part in sorted(observation.items()))
+        return tuple((name, observation_key(part)) for name, part in sorted(observation.items()))
     if isinstance(observation, tuple | list):
-        return tuple(hashable(part) for part in observation)
+        return tuple(observation_key(part) for part in observation)
     key: Hashable = observation.item() if isinstance(observation, np.generic) else observation
     return NAN if isinstance(key, float) and key != key else key  # noqa: PLR0124 - only NaN is not
 
@@ -84,21 +84,21 @@ def _digest(array: NDArray[Any]) -> str:
     return f"{sizes} numbers, {hashlib.blake2b(content, digest_size=16).hexdigest()}"
 
 
-def written(observation: Any, limit: int = 60) -> str:
+def format_observation(observation: Any, limit: int = 60) -> str:
     """An observation as text, in plain numbers.
 
     Example:
-        >>> written({"at": np.array([2, 0], np.int8), "apples": np.int64(3)})
+        >>> format_observation({"at": np.array([2, 0], np.int8), "apples": np.int64(3)})
         '{at: (2, 0), apples: 3}'
-        >>> written(np.zeros(100), limit=20)
+        >>> format_observation(np.zeros(100), limit=20)
         '(0.0, 0.0, 0.0, 0.0…'
     """
     if isinstance(observation, Mapping):
-        parts = (f"{name}: {written(part, limit)}" for name, part in observation.items())
+        parts = (f"{name}: {format_observation(part, limit)}" for name, part in observation.items())
         text = "{" + ", ".join(parts) + "}"
     else:
         start = np.ravel(observation)[:limit] if _is_large(observation) else observation
-        text = str(hashable(start))
+        text = str(observation_key(start))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -164,7 +164,8 @@ def _numbers(
         if not shape:
             wanted = f"but an observation in {space} is one number"
         raise WorldError(
-            f"the observation {written(observation)} has the shape {found.shape}, {wanted}",
+            f"the observation {format_observation(observation)} has the shape {found.shape}, "
+            f"{wanted}",
             fix="give the observation as the environment returns it",
         )
     kind = np.dtype(space.dtype or np.int64)

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, shorten
-from cranium.worlds.arguments import check_options, check_span, supply
+from cranium.worlds.arguments import as_range, check_options, list_amounts
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid, read_map, starting_cells
 from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
@@ -108,7 +108,7 @@ class OfficeWorld(FiniteEnv[_State, NDArray[np.int64]]):
     def initial(self, options: ResetOptions) -> Sequence[tuple[float, _State]]:
         """The start is fixed unless it is anywhere; the mail is drawn."""
         check_options(options, ("mail",))
-        amounts = supply("mail", self.mail, options, "items of mail")
+        amounts = list_amounts("mail", self.mail, options, "items of mail")
         chance = 1 / (len(amounts) * len(self.starts))
         return [(chance, (cell, mail)) for cell in self.starts for mail in amounts]
 
@@ -188,4 +188,4 @@ def _toro_icarte() -> tuple[Grid, Cell, dict[Cell, str]]:
 
 
 def _range(mail: Any) -> tuple[int, int]:
-    return check_span(mail, "the mail", "the most mail")
+    return as_range(mail, "the mail", "the most mail")

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import plane
 from cranium.worlds.arguments import (
-    as_push,
+    as_action_vector,
+    as_range,
     check_choice,
     check_number,
     check_options,
-    check_place,
-    check_span,
+    check_point,
 )
 from cranium.worlds.grid import MOVES
 from cranium.worlds.protocols import Events, Instances
@@ -145,7 +145,7 @@ class PointWorld(gym.Env[Floats, Any]):
         self.speed = check_number("the speed", speed, 0.0, 1.0, above=True)
         self.noise = check_number("the noise", noise, 0.0, 1.0)
         self.start = (
-            None if start is None else np.array(check_place("the start", start), np.float32)
+            None if start is None else np.array(check_point("the start", start), np.float32)
         )
         self.view = observation
         self.render_mode = render_mode
@@ -236,7 +236,7 @@ class PointWorld(gym.Env[Floats, Any]):
         least, most = self._spans(options.get("times", {}))
         start = self.start
         if options.get("start") is not None:
-            start = np.array(check_place("the start", options["start"]), np.float32)
+            start = np.array(check_point("the start", options["start"]), np.float32)
         if start is None:
             start = self.np_random.random(2, np.float32)
         self.position = start.copy()
@@ -249,7 +249,7 @@ class PointWorld(gym.Env[Floats, Any]):
         before = self.position
         if before is None:
             raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
-        velocity = as_push(action, self.action_space, self.moves)
+        velocity = as_action_vector(action, self.action_space, self.moves)
         slip = self.np_random.normal(0.0, self.noise, 2).astype(np.float32) if self.noise else 0.0
         self.position = plane.move(before, velocity, self.speed, slip)
         found = plane.entered(before, self.position, self.centres, self.radii)
@@ -318,7 +318,7 @@ def _checked(regions: Any) -> tuple[Region, ...]:
         for name in (region.event, region.then):
             if not isinstance(name, str) or not name:
                 raise InvalidArgumentError(f"an event is a name, not {shorten(name)}")
-        check_place(f"the centre of {region.event}", region.centre)
+        check_point(f"the centre of {region.event}", region.centre)
         check_number(f"the radius of {region.event}", region.radius, 0.0, 1.0, above=True)
         if region.times is not None:
             _span(region.times)
@@ -339,4 +339,4 @@ def _checked(regions: Any) -> tuple[Region, ...]:
 
 def _span(times: Any) -> tuple[int, int]:
     what = "how often an event is had"
-    return check_span(times, what, f"{what} at most")
+    return as_range(times, what, f"{what} at most")

@@ -10,17 +10,17 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.errors import SpaceError, WorldError, shorten
-from cranium.worlds.observations import hashable
+from cranium.worlds.observations import observation_key
 from cranium.worlds.probabilities import as_probabilities
 from cranium.worlds.protocols import Events
 from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Draft"]
+__all__ = ["TableBuilder"]
 
 MAX_STATES = 1_000_000
 
 
-class Draft:
+class TableBuilder:
     """A table while it is being made: states are numbered in the order in which they are met.
 
     Args:
@@ -115,7 +115,7 @@ class Draft:
         observation = np.zeros(len(self.numbers), np.int32)
         for state, number in self.numbers.items():
             view = observe(state)
-            key = hashable(view)
+            key = observation_key(view)
             if key not in seen:
                 seen[key] = len(seen)
                 observations.append(view)

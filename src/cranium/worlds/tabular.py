@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranium.errors import RewardError, WorldError, shorten
 from cranium.worlds.events import as_events
-from cranium.worlds.observations import hashable, written
+from cranium.worlds.observations import format_observation, observation_key
 from cranium.worlds.probabilities import TOLERANCE, check_probabilities
 from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, Observation, StateKey
 from cranium.worlds.sampling import Sampling
@@ -101,7 +101,7 @@ class TabularWorld:
             '(4, 4, 1)'
         """
         called, seen = self.states[state], self.observations[self.observation[state]]
-        return written(seen if hashable(seen) == called else called)
+        return format_observation(seen if observation_key(seen) == called else called)
 
     @cached_property
     def pair(self) -> NDArray[np.int64]:
@@ -138,7 +138,7 @@ class TabularWorld:
         before = self.observations[self.observation[state]]
         after = self.observations[self.observation[self.next_state[outcome]]]
         called = action + self.first_action
-        return paid_for(function, before, called, after)
+        return call_reward_function(function, before, called, after)
 
     @classmethod
     def of(
@@ -157,24 +157,24 @@ class TabularWorld:
             >>> TabularWorld.of(OfficeWorld(mail=1)).is_deterministic
             True
         """
-        from cranium.worlds.table_builder import Draft
+        from cranium.worlds.table_builder import TableBuilder
 
-        draft = Draft(world.action_space, max_states)
-        draft.begin(world.initial({}))
+        builder = TableBuilder(world.action_space, max_states)
+        builder.begin(world.initial({}))
 
         def label(state: Any, action: int, after: Any) -> Events:
             if labelling is None:
                 return as_events(world.label(state, action, after))
             return as_events(labelling(world.observe(state), action, world.observe(after)))
 
-        for state in draft.unvisited():
-            for action in draft.actions:
-                draft.pair(
+        for state in builder.unvisited():
+            for action in builder.actions:
+                builder.pair(
                     (o.probability, o.state, label(state, action, o.state), o.terminated, 0.0)
                     for o in world.outcomes(state, action)
                 )
-        draft.check_alive()
-        return draft.finish(world.observe)
+        builder.check_alive()
+        return builder.finish(world.observe)
 
     @classmethod
     def from_model(cls, env: gym.Env[Any, Any], labelling: LabellingFunction) -> TabularWorld:
@@ -186,7 +186,7 @@ class TabularWorld:
             >>> TabularWorld.from_model(env, goal).num_states
             16
         """
-        from cranium.worlds.table_builder import Draft
+        from cranium.worlds.table_builder import TableBuilder
 
         base: Any = env.unwrapped
         if not hasattr(base, "P"):
@@ -204,12 +204,12 @@ class TabularWorld:
                 f"the model P of {type(base).__name__} does not say all that happens",
                 fix="use enumerate_env(env, state_key=…)",
             )
-        draft = Draft(base.action_space)
+        builder = TableBuilder(base.action_space)
         chances = np.asarray(base.initial_state_distrib, dtype=float)
-        draft.begin([(float(p), s) for s, p in enumerate(chances) if p != 0])
-        for state in draft.unvisited():
-            for action in draft.actions:
-                draft.pair(
+        builder.begin([(float(p), s) for s, p in enumerate(chances) if p != 0])
+        for state in builder.unvisited():
+            for action in builder.actions:
+                builder.pair(
                     (
                         p,
                         int(s2),
@@ -220,8 +220,8 @@ class TabularWorld:
                     for p, s2, r, d in _listed_outcomes(base, state, action)
                     if p != 0  # what is no probability is refused in the end
                 )
-        draft.check_alive()
-        return draft.finish(lambda state: state)
+        builder.check_alive()
+        return builder.finish(lambda state: state)
 
     def verify(
         self,
@@ -274,7 +274,7 @@ def _listed_outcomes(env: Any, state: int, action: int) -> Any:
         ) from None
 
 
-def paid_for(
+def call_reward_function(
     function: Callable[[Any, Any, Any], float], before: Any, action: Any, after: Any
 ) -> float:
     """What a reward function pays; an error says for what."""
@@ -289,8 +289,8 @@ def paid_for(
     raise RewardError(f"{message} for {step}", fix=fix)
 
 
-def default_key(env: gym.Env[Any, Any]) -> StateKey:
+def default_state_key(env: gym.Env[Any, Any]) -> StateKey:
     """What tells the states of an environment apart, if nobody says it."""
     if isinstance(env.unwrapped, FiniteWorld):
         return lambda env, _: env.unwrapped.state  # type: ignore[attr-defined]
-    return lambda _, observation: hashable(observation)
+    return lambda _, observation: observation_key(observation)

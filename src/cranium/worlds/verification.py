@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from cranium.errors import WorldError, check_count, shorten
 from cranium.worlds.events import events_after_step
-from cranium.worlds.observations import hashable, kept
+from cranium.worlds.observations import copy_observation, observation_key
 from cranium.worlds.protocols import LabellingFunction, StateKey
-from cranium.worlds.tabular import TabularWorld, default_key
+from cranium.worlds.tabular import TabularWorld, default_state_key
 
 __all__ = ["Clock", "Walk", "lasting_actions", "lifted_limits", "time_limit"]
 
@@ -111,7 +111,7 @@ class Walk:
         self.world = world
         self.env = env
         self.labelling = labelling
-        self.key = state_key or default_key(env)
+        self.key = state_key or default_state_key(env)
         self.seed = seed
         limits = [limit for limit in (world.horizon, time_limit(env)) if limit is not None]
         self.clock = clock or Clock(min(limits, default=None), known=True)
@@ -185,7 +185,7 @@ class Walk:
             raise WorldError(f"the table does not begin in {shorten(state)}, the environment did")
         self.starts[number] = self.starts.get(number, 0) + 1
         self.age = 0
-        return number, kept(observation)
+        return number, copy_observation(observation)
 
     def _number(self, observation: Any) -> int:
         state = self.key(self.env, observation)
@@ -193,7 +193,7 @@ class Walk:
         if number is None:
             raise WorldError(f"the table does not have the state {shorten(state)}")
         known = self.world.observations[self.world.observation[number]]
-        if hashable(known) != hashable(observation):
+        if observation_key(known) != observation_key(observation):
             raise WorldError(
                 f"in {shorten(state)} the environment shows {shorten(observation)}, but the table "
                 f"{shorten(known)}"
@@ -225,7 +225,7 @@ class Walk:
             self.clock.see(self.age, truncated=bool(truncated))
         counts = self.counts.setdefault(row, {})
         counts[found] = counts.get(found, 0) + 1
-        return (self._number(after), kept(after)), bool(terminated or truncated)
+        return (self._number(after), copy_observation(after)), bool(terminated or truncated)
 
     def _known(self, row: int) -> dict[_Seen, float]:
         world = self.world

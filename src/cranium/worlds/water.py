@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from cranium.errors import InvalidArgumentError, UnknownNameError, check_count, shorten
 from cranium.worlds import pond
 from cranium.worlds.arguments import (
-    as_push,
+    as_action_vector,
     check_choice,
     check_number,
     check_options,
-    check_place,
+    check_point,
 )
 from cranium.worlds.balls import COUNTS, LAYOUTS, Ball, colours_of, counted
 from cranium.worlds.grid import MOVES
@@ -222,7 +222,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         position = self.position
         if position is None:
             raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
-        push = as_push(action, self.action_space, self.moves)
+        push = as_action_vector(action, self.action_space, self.moves)
         before = pond.away(position, self.places)
         pushed = pond.accelerate(self.velocity, push, self.thrust, self.top_speed)
         self.position, self.velocity = pond.glide(position, pushed, self.radius)
@@ -253,7 +253,7 @@ class WaterWorld(gym.Env[Floats, Any]):
     # Where everything is
 
     def _place(self, what: str, value: Any) -> Floats:
-        return np.array(check_place(what, value, self.radius), np.float32)
+        return np.array(check_point(what, value, self.radius), np.float32)
 
     def _arrays(self, balls: Iterable[Ball]) -> tuple[Floats, Floats]:
         """The places and velocities of balls, float32 ``[B, 2]``."""

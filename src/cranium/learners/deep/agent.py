@@ -89,7 +89,7 @@ class DeepAgent:
                 fix="give counter_limit=…, or leave heads out",
             )
         self.shown = 0  # how many configurations have features
-        start = self.encoding.machine_part(product.automaton.start)
+        start = self.encoding.encode_configuration(product.automaton.start)
         self.features = np.zeros((0, len(start)), np.float32)  # [X, M]; room included
         self.hopes = np.zeros(0)  # [X]
         self.seen: list[NDArray[np.float32]] = []
@@ -111,7 +111,7 @@ class DeepAgent:
             self.hopes = np.pad(self.hopes, (0, missing))
         new = slice(self.shown, len(tables.space))
         for x in range(new.start, new.stop):
-            self.features[x] = self.encoding.machine_part(tables.space.configurations[x])
+            self.features[x] = self.encoding.encode_configuration(tables.space.configurations[x])
         if self.config.shaping:
             discount = self.config.shaping_discount
             self.hopes[new] = tables.values_of_machine(discount, first=self.shown)
@@ -130,7 +130,7 @@ class DeepAgent:
 
     def met(self, _: int, observation: Any) -> None:
         """An observation has got a number."""
-        self.seen.append(self.encoding.ground_part(observation))
+        self.seen.append(self.encoding.encode_ground(observation))
 
     def policy(self, learned: Any) -> Any:
         """What was learned."""

@@ -30,7 +30,7 @@ from cranium.learners.memory_limit import check_memory
 from cranium.learners.schedules import rate_at
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.arrays import CHUNK
-from cranium.worlds.tabular import paid_for
+from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["LiveDeepRun"]
 
@@ -136,7 +136,7 @@ class LiveDeepRun:
             self.ground = observation["ground"]
         else:
             self.ground = self.product.encoding.decode(observation)[0]
-        self.flat = self.agent.encoding.ground_part(self.ground)
+        self.flat = self.agent.encoding.encode_ground(self.ground)
 
     def _act(self, x: int) -> Any:
         """An action, to explore with."""
@@ -187,7 +187,7 @@ class LiveDeepRun:
         if self.product.add_ground_reward:
             extra[0] = info["ground_reward"]
         for number, function in enumerate(functions):
-            extra[1 + number] = paid_for(function, before, called, self.product.ground)
+            extra[1 + number] = call_reward_function(function, before, called, self.product.ground)
         return extra
 
     def _widen(self, width: int) -> None:
@@ -202,7 +202,9 @@ class LiveDeepRun:
             before, after = (view.read(flat[slot]) for flat in (replay.before, replay.after))
             called = self._called(replay.action[slot])
             for number in range(there - 1, width - 1):
-                wide[slot, 1 + number] = paid_for(functions[number], before, called, after)
+                wide[slot, 1 + number] = call_reward_function(
+                    functions[number], before, called, after
+                )
         self.replay = replay._replace(extra=wide)
 
     def _learn(self) -> None:

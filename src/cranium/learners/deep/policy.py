@@ -18,7 +18,7 @@ from cranium.automata.transition import Configuration
 from cranium.errors import PolicyError, WorldError
 from cranium.learners.acting import Acting
 from cranium.learners.deep.network import Network, all_heads, forward
-from cranium.worlds.observations import written
+from cranium.worlds.observations import format_observation
 
 __all__ = ["ActorPolicy", "NetworkPolicy", "scaled"]
 
@@ -43,8 +43,8 @@ class _Policy(Acting):
             found = self._features(observation)
         if not np.isfinite(found).all():  # what a network made of them would be no action
             raise PolicyError(
-                f"the observation {written(observation)} has numbers that are not finite in single "
-                "precision",
+                f"the observation {format_observation(observation)} has numbers that are not "
+                "finite in single precision",
                 fix="act otherwise where nothing can be observed",
             )
         return found
@@ -55,16 +55,16 @@ class _Policy(Acting):
             and observation.shape == self.observation_space.shape
         ):
             with suppress(WorldError):  # as it was in training
-                return self.encoding.ground_part(observation)
+                return self.encoding.encode_ground(observation)
         try:
-            return self.encoding.ground_part(self.conformed(observation))
+            return self.encoding.encode_ground(self.conformed(observation))
         except WorldError as problem:
             fix = "use the policy in the world that it was trained in"
             raise PolicyError(problem.message, fix=fix) from None
 
     def machine(self, configuration: Configuration) -> NDArray[np.float32]:
         """The features of a configuration."""
-        return self.encoding.machine_part(configuration)
+        return self.encoding.encode_configuration(configuration)
 
     def with_unknown(self, unknown: str) -> Self:  # noqa: ARG002
         """The same policy: nothing is unknown to a network."""

@@ -102,7 +102,7 @@ def _bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArra
 
 def _check(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) -> None:
     """Whether the weights fit each other, and what goes in and comes out."""
-    features = 0 if heads else len(encoding.machine_part(encoding.automaton.start))
+    features = 0 if heads else len(encoding.encode_configuration(encoding.automaton.start))
     width = encoding.width
     for weights, bias in [
         (np.concatenate([network.ground, network.machine]), network.bias),

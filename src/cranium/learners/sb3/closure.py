@@ -210,7 +210,7 @@ class Closure:
                 self._admit(number)
 
     def _show(self, configuration: Configuration) -> Iterator[NDArray[Any]]:
-        part = self.encoding.machine_part(configuration)
+        part = self.encoding.encode_configuration(configuration)
         if not isinstance(part, tuple):
             yield part
             return

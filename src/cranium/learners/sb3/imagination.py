@@ -23,7 +23,7 @@ from cranium.learners.sb3.checks import OUTSIDE, check_ratio, check_set
 from cranium.learners.sb3.closure import Closure, Ints
 from cranium.learners.sb3.recorder import fingerprint
 from cranium.tables.configurations import is_overflow
-from cranium.worlds.tabular import paid_for
+from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["Imagination", "Imagined"]
 
@@ -242,7 +242,7 @@ class Imagination:
         for number in self.closure.asked[row]:
             function = self.closure.functions[number]
             if move.weights and move.weights[number]:
-                paid[1 + number] = paid_for(function, *info["transition"])
+                paid[1 + number] = call_reward_function(function, *info["transition"])
                 due.append(move.weights[number] * float(paid[1 + number]))
             else:
                 with suppress(Exception):  # it may be meant for other steps: it is not imagined

@@ -9,7 +9,7 @@ import gymnasium as gym
 
 from cranium.aamdp.encoding import Encoding
 from cranium.aamdp.product import TRANSPARENT, AutomatonAugmentedMDP
-from cranium.worlds.observations import kept
+from cranium.worlds.observations import copy_observation
 
 __all__ = ["Witness", "bear_witness", "fingerprint"]
 
@@ -47,7 +47,7 @@ class Witness(gym.Wrapper[Any, Any, Any, Any]):
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
         observation, info = self.env.reset(**options)
-        self._before = kept(observation)
+        self._before = copy_observation(observation)
         self._count = 0
         return observation, info
 
@@ -56,7 +56,7 @@ class Witness(gym.Wrapper[Any, Any, Any, Any]):
         after, reward, terminated, truncated, info = self.env.step(action)
         if self._count >= 0:
             self._count += 1
-            told = (self._before, kept(action), kept(after))
+            told = (self._before, copy_observation(action), copy_observation(after))
             self._before = told[2]
             cut_off = truncated or self._count == self.horizon
             info = {**info, "transition": told, "witnessed": self._count, "cut_off": cut_off}

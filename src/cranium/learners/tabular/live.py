@@ -20,8 +20,8 @@ from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.agent import TabularAgent
 from cranium.learners.tabular.arrays import CHUNK
 from cranium.worlds.enumeration import check_finite
-from cranium.worlds.observations import hashable, kept
-from cranium.worlds.tabular import paid_for
+from cranium.worlds.observations import copy_observation, observation_key
+from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["Discretise", "LiveRun"]
 
@@ -175,7 +175,7 @@ class LiveRun:
     def _number(self, ground: Any) -> int:
         seen = ground if self.discretise is None else self.discretise(ground)
         try:
-            key = hashable(seen)
+            key = observation_key(seen)
             number = self.numbers.get(key)
         except TypeError:
             raise WorldError(
@@ -187,7 +187,7 @@ class LiveRun:
             if number == self.agent.tables.room:
                 self.agent.grow(2 * number)
             self.numbers[key] = number
-            self.observations.append(kept(seen))
+            self.observations.append(copy_observation(seen))
             self.agent.met(number, seen)
         if self.discretise is None and type(seen) is np.ndarray:
             self.numbers[seen.tobytes()] = number  # is found more quickly the next time
@@ -206,7 +206,7 @@ class LiveRun:
         extra = self.agent.tables.arrays.extra
         extra[0] = info.get("ground_reward", 0.0)
         for number, function in enumerate(self.agent.tables.space.reward_functions):
-            extra[1 + number] = paid_for(function, self.ground, action, ground)
+            extra[1 + number] = call_reward_function(function, self.ground, action, ground)
 
     def problem(self, status: int) -> Exception | None:  # noqa: ARG002
         """The product raises the machine's errors itself."""

@@ -14,7 +14,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import RunError
 
-__all__ = ["EventWatch", "HeldEvent"]
+__all__ = ["PersistentEvent", "PersistentEventDetector"]
 
 LEAST = 3
 """The least number of failed runs for a finding: fewer may be chance."""
@@ -23,7 +23,7 @@ SHARE = 2 / 3
 walks into a wall stays on its cell and reads the event again; this is rare, and can be avoided."""
 
 
-class HeldEvent(NamedTuple):
+class PersistentEvent(NamedTuple):
     """An event that stays true for several steps and thereby makes the task fail.
 
     Attributes:
@@ -34,7 +34,7 @@ class HeldEvent(NamedTuple):
         runs: The number of runs of the machine in which it occurred.
 
     Example:
-        >>> print(HeldEvent("A", longest=7, failed=4, runs=5))
+        >>> print(PersistentEvent("A", longest=7, failed=4, runs=5))
         the event 'A' was true for up to 7 steps in a row, and the machine reads it again at each of
         them: 4 of the 5 runs in which it occurred failed for that reason; to report it only at the
         step at which it becomes true, use cranium.rising_edges(labelling)
@@ -54,7 +54,7 @@ class HeldEvent(NamedTuple):
         )
 
 
-class EventWatch:
+class PersistentEventDetector:
     """Run a machine on the labels of episodes, and count the failures by events that stay true.
 
     A run of the machine begins with each episode. After a run has ended, the next one begins at the
@@ -62,7 +62,7 @@ class EventWatch:
 
     Example:
         >>> import cranium
-        >>> watch = EventWatch(cranium.compile_language("A B"))
+        >>> watch = PersistentEventDetector(cranium.compile_language("A B"))
         >>> for _ in range(4):
         ...     watch.begin()
         ...     for label in ("A", "A", "A", "B"):
@@ -108,11 +108,11 @@ class EventWatch:
                 self._here = after
         self._before = label
 
-    def findings(self) -> tuple[HeldEvent, ...]:
+    def findings(self) -> tuple[PersistentEvent, ...]:
         """The events that made the task fail, the most frequent first."""
         self._finish()
         found = [
-            HeldEvent(name, self._longest[name], failed, self._runs[name])
+            PersistentEvent(name, self._longest[name], failed, self._runs[name])
             for name, failed in self._failed.most_common()
         ]
         return tuple(f for f in found if f.failed >= LEAST and f.failed >= SHARE * f.runs)
