@@ -25,7 +25,7 @@ from learners import compiled_run, imagined, learn, live_run, timed
 from running import parse, parser_of, write
 
 import cranium
-from cranium.learners.config import IMAGINED
+from cranium.tables.space import MOST_LISTED
 from cranium.worlds import LetterEnv, LetterSpec
 
 LANGUAGES = {1: "A^N B^N", 2: "A^N B^M C^M D^N", 3: "A^N B^M C^K D^K E^M F^N"}
@@ -99,13 +99,13 @@ def growing_costs(configurations: str, counters: int, limit: int, options: Any) 
     """Only what is met, as ``path="python"`` does when there is too much to list."""
     steps = options.live_steps
     begin = time.process_time()
-    run = live_run(configurations, task(counters, limit), most=IMAGINED)
+    run = live_run(configurations, task(counters, limit), most=MOST_LISTED)
     setup = time.process_time() - begin
     first = timed(lambda count: learn(run, count), steps)()
     step = timed(lambda count: learn(run, count), steps)
     seconds = statistics.median(step() for _ in range(options.turns))
     tracemalloc.start()
-    again = live_run(configurations, task(counters, limit), most=IMAGINED)
+    again = live_run(configurations, task(counters, limit), most=MOST_LISTED)
     learn(again, steps)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -42,9 +42,10 @@ from cranium.learners import TabularConfig
 from cranium.learners.evaluation import LiveEvaluator, TabularEvaluator
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.agent import QLearningAgent
-from cranium.learners.tabular.arrays import LearnerTables, open_space
+from cranium.learners.tabular.arrays import LearnerTables
 from cranium.learners.tabular.fused import TabularRun
 from cranium.learners.tabular.live import LiveRun
+from cranium.tables.space import open_space
 from cranium.worlds import LetterEnv
 
 MOST, HORIZON, SEED = 5, 100, 0

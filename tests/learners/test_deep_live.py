@@ -24,7 +24,8 @@ from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.config import ActorConfig
 from cranium.learners.deep.continuous_worlds import continuous_world
 from cranium.learners.deep.live import LiveDeepRun
-from cranium.learners.tabular.arrays import LearnerTables, open_space
+from cranium.learners.tabular.arrays import LearnerTables
+from cranium.tables.space import open_space
 from cranium.worlds import PointWorld
 
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}

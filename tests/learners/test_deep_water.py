@@ -12,7 +12,8 @@ import cranium
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.continuous_worlds import continuous_world
 from cranium.learners.schedules import Schedule
-from cranium.learners.tabular.arrays import LearnerTables, open_space
+from cranium.learners.tabular.arrays import LearnerTables
+from cranium.tables.space import open_space
 from cranium.worlds import Ball, WaterWorld
 
 SMALL = {"moving": False, "radius": 0.1, "thrust": 0.05, "top_speed": 0.1}

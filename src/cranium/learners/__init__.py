@@ -1,12 +1,19 @@
 """Learners: agents that can see inside the reward."""
 
-from cranium.learners.config import LearnerConfig, OptionsConfig, PlannerConfig, TabularConfig
+from cranium.learners.agent import Agent, AgentPolicy, Problem, Transition
+from cranium.learners.config import (
+    AgentConfig,
+    LearnerConfig,
+    OptionsConfig,
+    PlannerConfig,
+    TabularConfig,
+)
 from cranium.learners.deep.config import ActorConfig, DeepConfig
 from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import Evaluation, evaluate
 from cranium.learners.exploration import Boltzmann, EpsilonGreedy, Exploration, Optimism
 from cranium.learners.policy import Policy
-from cranium.learners.registry import LEARNERS
+from cranium.learners.registry import LEARNERS, Learner, register
 from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
 from cranium.learners.training import TrainingResult, train, train_seeds
@@ -14,23 +21,30 @@ from cranium.learners.training import TrainingResult, train, train_seeds
 __all__ = [
     "LEARNERS",
     "ActorConfig",
+    "Agent",
+    "AgentConfig",
+    "AgentPolicy",
     "Boltzmann",
     "DeepConfig",
     "EpsilonGreedy",
     "Evaluation",
     "Exploration",
+    "Learner",
     "LearnerConfig",
     "Optimism",
     "OptionsConfig",
     "PlannerConfig",
     "Policy",
+    "Problem",
     "Schedule",
     "Streak",
     "TabularConfig",
     "TrainingResult",
+    "Transition",
     "Visits",
     "evaluate",
     "machine_values",
+    "register",
     "train",
     "train_seeds",
 ]

@@ -1,7 +1,8 @@
-"""What a training needs: a tables, a agent, and where it acts."""
+"""Build a training run: the agent, its tables, and the environment in which it acts."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -10,27 +11,27 @@ import numpy as np
 from cranium.aamdp.planning import find_product
 from cranium.aamdp.product import shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
-from cranium.errors import (
-    InvalidArgumentError,
-    WorldError,
-)
+from cranium.errors import InvalidArgumentError, WorldError, shorten
+from cranium.learners.agent import Agent, Problem
+from cranium.learners.agent_run import AgentRun
 from cranium.learners.config import (
-    IMAGINED,
+    AgentConfig,
     LearnerConfig,
     OptionsConfig,
     PlannerConfig,
     TabularConfig,
 )
 from cranium.learners.deep.config import NetworkConfig
-from cranium.learners.evaluation import (
-    TabularEvaluator,
-)
+from cranium.learners.evaluation import LiveEvaluator, TabularEvaluator
+from cranium.learners.run import Run
+from cranium.learners.stepper import EnvironmentStepper
+from cranium.tables.space import MOST_LISTED, open_space
 
 __all__ = ["RunBuilder"]
 
 
 class RunBuilder:
-    """Makes a run: a tables, what learns in it, and where."""
+    """Builds the run of a learner in an environment."""
 
     def __init__(
         self,
@@ -53,9 +54,24 @@ class RunBuilder:
         self.seen = seen
         self.logs = logs
 
-    def tabular(self, model: TabularProduct, evaluator: TabularEvaluator, seed: int) -> Any:
+    def run(
+        self,
+        env: gym.Env[Any, Any],
+        model: TabularProduct | None,
+        exact: TabularEvaluator | None,
+        live: Callable[[], LiveEvaluator],
+        discretise: Callable[[Any], Any] | None,
+        seed: int,
+    ) -> Run:
+        """Build the run: in arrays if the world was listed, otherwise in Python."""
+        if isinstance(self.config, AgentConfig):
+            return self.agent_run(env, self.config, exact, live, seed)
+        if model is not None and exact is not None:
+            return self.tabular(model, exact, seed)
+        return self.live(env, live(), discretise, seed)
+
+    def tabular(self, model: TabularProduct, evaluator: TabularEvaluator, seed: int) -> Run:
         """A run in arrays."""
-        from cranium.learners.tabular.arrays import open_space
         from cranium.learners.tabular.fused import TabularRun, warn_if_unsound
 
         self.horizon = model.world.limit_horizon(self.horizon)
@@ -66,7 +82,7 @@ class RunBuilder:
         if self.counter_limit is not None:
             space = open_space(automaton, self.counter_limit)
         elif isinstance(self.config, PlannerConfig):  # it must not know what can happen here
-            space = open_space(automaton, self.product.counter_limit, IMAGINED)
+            space = open_space(automaton, self.product.counter_limit, MOST_LISTED)
             space = space if len(space) > 1 else model.space
         for label in model.world.labels:
             space.add_label(label & frozenset(automaton.propositions))
@@ -79,9 +95,14 @@ class RunBuilder:
             return FiniteDeepRun(self.product, model, agent, evaluator, seed, self.logs)
         return TabularRun(self.product, model, agent, evaluator, seed, self.logs)
 
-    def live(self, env: gym.Env[Any, Any], evaluator: Any, discretise: Any, seed: int) -> Any:
+    def live(
+        self,
+        env: gym.Env[Any, Any],
+        evaluator: LiveEvaluator,
+        discretise: Callable[[Any], Any] | None,
+        seed: int,
+    ) -> Run:
         """A run in an environment that steps in Python."""
-        from cranium.learners.tabular.arrays import open_space
         from cranium.learners.tabular.live import LiveRun
 
         given = self.counter_limit is not None
@@ -91,7 +112,7 @@ class RunBuilder:
                 f"the product has the counter limit {self.product.counter_limit}, not {limit}",
                 fix=f"make it with cranium.product(…, counter_limit={limit})",
             )
-        space = open_space(self.product.automaton, limit, None if given else IMAGINED)
+        space = open_space(self.product.automaton, limit, None if given else MOST_LISTED)
         actions = int(getattr(env.action_space, "n", 1))
         if isinstance(self.config, NetworkConfig):
             growing = not space.has_overflow
@@ -100,7 +121,39 @@ class RunBuilder:
         agent = self._agent(space, actions, 64)
         return LiveRun(env, self.product, agent, evaluator, seed, discretise, self.logs)
 
-    def _live_network(self, env: gym.Env[Any, Any], agent: Any, evaluator: Any, seed: int) -> Any:
+    def agent_run(
+        self,
+        env: gym.Env[Any, Any],
+        config: AgentConfig,
+        exact: TabularEvaluator | None,
+        live: Callable[[], LiveEvaluator],
+        seed: int,
+    ) -> AgentRun:
+        """Build the run of an agent that is not one of ours; it steps in Python."""
+        if self.path == "compiled":
+            raise InvalidArgumentError(f"{self.learner} is stepped in Python", fix="leave path out")
+        if isinstance(config.agent, Agent) and not isinstance(config.agent, type):
+            agent: Agent = config.agent
+            problem = getattr(agent, "problem", None)
+            if not isinstance(problem, Problem):
+                raise InvalidArgumentError(
+                    f"{self.learner} has no attribute `problem`",
+                    fix="give the class, or keep the Problem with which the agent was made",
+                )
+        else:
+            problem = Problem.of(env, seed=self.rng, counter_limit=self.counter_limit)
+            agent = config.agent(problem, **config.settings)
+            if not isinstance(agent, Agent):
+                raise InvalidArgumentError(
+                    f"{self.learner} made {shorten(agent)}, which is no agent",
+                    fix="an agent has the methods act, observe, policy and save",
+                )
+        stepper = EnvironmentStepper(env, self.product, problem.space, seed, log=self.logs)
+        return AgentRun(agent, problem, stepper, exact, live)
+
+    def _live_network(
+        self, env: gym.Env[Any, Any], agent: Any, evaluator: LiveEvaluator, seed: int
+    ) -> Run:
         from cranium.learners.deep.continuous_worlds import continuous_world
         from cranium.learners.deep.fused import FusedRun
         from cranium.learners.deep.live import LiveDeepRun

@@ -5,15 +5,18 @@ Configs are frozen: what a result was made with can be read off it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, ClassVar, Literal
 
 from cranium.counterfactual.sets import AnyConfigurationSet, configuration_set
 from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.exploration import Exploration, Optimism, exploration_rule
 from cranium.learners.schedules import Schedule, Visits, check_number, check_rate, check_share
 
 __all__ = [
+    "AgentConfig",
     "Configurations",
     "LearnerConfig",
     "OptionsConfig",
@@ -21,8 +24,6 @@ __all__ = [
     "TabularConfig",
 ]
 
-IMAGINED = 2_000
-"""How many configurations are imagined, at most, when nobody says which, or gave a limit."""
 Configurations = Literal["current", "seen", "reachable"]
 Shaping = bool | Literal["published"]
 
@@ -46,6 +47,48 @@ class LearnerConfig:
     def __post_init__(self) -> None:
         for name in self._shares:
             check_share(name, getattr(self, name))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values, for files and records.
+
+        Example:
+            >>> LearnerConfig().as_dict()
+            {'discount': 0.99}
+        """
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+
+def _plain(value: object) -> Any:
+    """A setting as numbers, names, lists and dictionaries; an object of a user's as its text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if value is None or isinstance(value, bool | int | float | str | tuple | list):
+        return value
+    return repr(value)
+
+
+@dataclass(frozen=True)
+class AgentConfig(LearnerConfig):
+    """The settings of an agent that is not one of this package's.
+
+    Attributes:
+        agent: The agent, or the class or function that makes it.
+        defaults: The settings that it knows, and their defaults.
+        settings: Those that were given.
+
+    Example:
+        >>> AgentConfig(agent=print, settings={"learning_rate": 0.1}).as_dict()
+        {'discount': 0.99, 'learning_rate': 0.1}
+    """
+
+    agent: Agent | AgentFactory = field(kw_only=True)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values, for files and records."""
+        given = {**self.defaults, **self.settings}
+        return {"discount": self.discount, **{name: _plain(given[name]) for name in given}}
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +18,18 @@ from cranium.errors import (
     RewardError,
     RunError,
 )
+from cranium.learners.acting import Acting
 from cranium.learners.config import LearnerConfig
 from cranium.learners.episode_log import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
 )
-from cranium.learners.exploration import exploration_rule
 from cranium.learners.policy import Policy
 from cranium.learners.progress import ProgressBar
-from cranium.learners.schedules import rate_at
+from cranium.learners.run import CHUNK, Run
+
+if TYPE_CHECKING:
+    from cranium.learners.deep.fused import FusedRun
 
 __all__ = ["Loop", "RunMetadata", "TrainingResult", "Until", "go_together"]
 
@@ -120,7 +123,7 @@ class Loop:
     """Learns and evaluates by turns."""
 
     def __init__(
-        self, run: Any, steps: int, every: int, until: Until, gap: float | None, about: RunMetadata
+        self, run: Run, steps: int, every: int, until: Until, gap: float | None, about: RunMetadata
     ) -> None:
         self.run = run
         self.about = about
@@ -138,15 +141,12 @@ class Loop:
     @property
     def done(self) -> int:
         """How many samples were drawn."""
-        from cranium.learners.tabular.kernels import SAMPLES
-
-        return int(self.run.agent.tables.position[SAMPLES])
+        return self.run.samples
 
     @property
     def exploration(self) -> float:
-        """How often an action is drawn at random now."""
-        rule = exploration_rule(getattr(self.run.agent.config, "exploration", 0.0))
-        return rate_at(rule.rate, self.done, int(self.run.ends[0]))
+        """The current exploration rate."""
+        return self.run.exploration
 
     def go(self, watch: ProgressBar) -> None:
         """Learn until it is enough, or somebody interrupts."""
@@ -173,8 +173,6 @@ class Loop:
 
     def _learn(self, steps: int) -> None:
         if self.streak is not None:
-            from cranium.learners.tabular.arrays import CHUNK
-
             steps = min(steps, CHUNK)  # so that both paths stop after the same sample
         try:
             status = self.run.learn(steps)
@@ -185,7 +183,7 @@ class Loop:
     def check(self, status: int) -> None:
         """Raise what a status says, if it says that something is wrong."""
         if status < 0:
-            refused = self.run.problem(status)
+            refused = self.run.error(status)
             raise self._placed(
                 refused
                 or RewardError(
@@ -195,10 +193,7 @@ class Loop:
 
     def _placed(self, problem: CraniumError) -> CraniumError:
         """The error, with the sample and the configuration."""
-        from cranium.learners.tabular.kernels import CONFIGURATION
-
-        tables = self.run.agent.tables
-        x = tables.space.decode(int(tables.position[CONFIGURATION]))
+        x = self.run.configuration
         problem.message = f"after {self.done:,} samples, in {x}: {problem.message}"
         problem.args = (problem.message,)
         return problem
@@ -244,16 +239,19 @@ class Loop:
         self.has_streak()  # it may be complete, although Ctrl-C came first
         about = {
             "learner": learner,
-            "config": asdict(config),
+            "config": config.as_dict(),
             "seed": seed,
             "samples": self.done,
             "samples_to_solve": self.solved_at,
         }
 
-        def learned() -> Policy:
-            policy: Policy = run.policy()
+        def learned() -> Any:
+            policy: Any = run.policy()
+            if not isinstance(policy, Acting):
+                return policy  # of an agent of the user's own
+            ours: Any = policy  # a dataclass
             shown = None if type(encoding) is DictEncoding else encoding
-            return replace(policy, world=world(), about=about, product_encoding=shown)
+            return replace(ours, world=world(), about=about, product_encoding=shown)
 
         return TrainingResult(
             learner,
@@ -282,7 +280,7 @@ def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
     try:
         while going:
             first, target = going[0], going[0].target
-            statuses = learn_together([loop.run for loop in going], target - first.done)
+            statuses = learn_together(_fused_runs(going), target - first.done)
             for loop, status in zip(going, statuses, strict=True):
                 loop.check(status)
             watch.show(first.done, first.exploration, first.run.ends, first.curve)
@@ -290,6 +288,12 @@ def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
     except KeyboardInterrupt:
         for loop in going:
             loop.interrupted = True
+
+
+def _fused_runs(loops: Sequence[Loop]) -> list[FusedRun]:
+    from cranium.learners.deep.fused import FusedRun
+
+    return [loop.run for loop in loops if isinstance(loop.run, FusedRun)]  # which all of them are
 
 
 def _is_through(loop: Loop, target: int) -> bool:

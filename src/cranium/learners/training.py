@@ -18,6 +18,7 @@ from cranium.errors import (
     check_count,
     shorten,
 )
+from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.builder import RunBuilder
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.deep import require_jax
@@ -26,6 +27,7 @@ from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import (
     LISTED,
     Instances,
+    LiveEvaluator,
     TabularEvaluator,
     check_instances,
     listed,
@@ -35,7 +37,8 @@ from cranium.learners.fingerprint import fingerprint
 from cranium.learners.live_evaluation import named_seeds
 from cranium.learners.loop import Loop, RunMetadata, TrainingResult, Until, go_together
 from cranium.learners.progress import ProgressBar
-from cranium.learners.registry import choose_config
+from cranium.learners.registry import choose_config, learner_name
+from cranium.learners.run import Run
 from cranium.learners.schedules import check_number
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
@@ -47,7 +50,7 @@ MOST_LISTED = 2_000_000
 
 def train(
     env: gym.Env[Any, Any],
-    learner: str = "cql",
+    learner: str | Agent | AgentFactory = "cql",
     *,
     steps: int,
     seed: int = 0,
@@ -74,7 +77,8 @@ def train(
     Args:
         env: A product, perhaps with wrappers around it.
         learner: ``"ql"``, ``"cql"``, ``"crm"``, ``"hrm"`` or ``"planner"``; with networks
-            ``"dqn"``, ``"cdqn"``, ``"dcrm"``, ``"td3"`` or ``"ctd3"``.
+            ``"dqn"``, ``"cdqn"``, ``"dcrm"``, ``"td3"`` or ``"ctd3"``; a name that was registered;
+            or an agent of your own, or its class (:class:`~cranium.learners.Agent`).
         steps: How many samples to take.
         seed: The same seed gives the same result, bit for bit.
         until: When to stop earlier: ``"solved"``, a function of the evaluation (which knows the
@@ -132,14 +136,14 @@ def train(
             log=log,
             **settings,
         )
-        with ProgressBar(progress, f"{learner} on {_name(env)}", steps) as watch:
+        with ProgressBar(progress, f"{learner_name(learner)} on {_name(env)}", steps) as watch:
             loop.go(watch)
         return loop.result()
 
 
 def train_seeds(
     env: gym.Env[Any, Any],
-    learner: str = "cdqn",
+    learner: str | AgentFactory = "cdqn",
     *,
     steps: int,
     seeds: Iterable[int],
@@ -189,7 +193,7 @@ def train_seeds(
                         _prepare(env, learner, steps=steps, seed=seed, **more) for seed in waiting
                     ]
                     waiting = []
-            with ProgressBar(progress, f"{learner} on {_name(env)}", steps) as watch:
+            with ProgressBar(progress, f"{learner_name(learner)} on {_name(env)}", steps) as watch:
                 if len(loops) > 1:
                     go_together(loops, watch)
                 else:
@@ -215,7 +219,7 @@ def generators(seed: int) -> tuple[np.random.Generator, int]:
 
 def _prepare(
     env: gym.Env[Any, Any],
-    learner: str,
+    learner: str | Agent | AgentFactory,
     *,
     steps: int,
     seed: int,
@@ -246,10 +250,11 @@ def _prepare(
         raise InvalidArgumentError(f"a path is auto, compiled or python, not {shorten(path)}")
     chosen = choose_config(learner, config, settings)
     product = find_product(env)
-    _check_machine(learner, chosen, product)
+    name = learner_name(learner)
+    _check_machine(name, chosen, product)
     network = isinstance(chosen, NetworkConfig)
     if isinstance(chosen, NetworkConfig):
-        _check_network(learner, chosen, env, discretise, steps)
+        _check_network(name, chosen, env, discretise, steps)
     agent, world_seed = generators(seed)
     looks = named_seeds(seed, "evaluation while training")
     model, limited = _model(env, counter_limit, discretise, path=path, network=network)
@@ -261,22 +266,21 @@ def _prepare(
     _check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
     logs = log or isinstance(until, Streak)
-    make = RunBuilder(learner, chosen, env, counter_limit, agent, seen, logs, path)
+    make = RunBuilder(name, chosen, env, counter_limit, agent, seen, logs, path)
+    exact: TabularEvaluator | None = None
     if model is not None:
-        evaluator = TabularEvaluator(
-            env, model, instances, chosen.discount, without_optimum=limited
-        )
+        exact = TabularEvaluator(env, model, instances, chosen.discount, without_optimum=limited)
         if gap is not None:
-            evaluator.require_optimum()  # not after all samples were drawn
-        run = make.tabular(model, evaluator, world_seed)
-    else:
-        live = live_evaluator(
-            env, evaluation_env, instances, evaluation_episodes, looks, chosen.discount
-        )
-        run = make.live(env, live, discretise, world_seed)
+            exact.require_optimum()  # not after all samples were drawn
+
+    def live() -> LiveEvaluator:
+        told = (instances, evaluation_episodes, looks, chosen.discount)
+        return live_evaluator(env, evaluation_env, *told)
+
+    run: Run = make.run(env, model, exact, live, discretise, world_seed)
     known = None if model is None else model.world
     told = (lambda: fingerprint(env, known), product.encoding)
-    about = RunMetadata(learner, chosen, seed, *told)
+    about = RunMetadata(name, chosen, seed, *told)
     return Loop(run, steps, every, until, gap, about)
 
 

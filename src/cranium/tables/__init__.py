@@ -6,7 +6,7 @@ from cranium.tables.configurations import (
     reachable_configurations,
 )
 from cranium.tables.pay import array_namespace, pay
-from cranium.tables.space import AutomatonTables, ConfigurationSpace
+from cranium.tables.space import AutomatonTables, ConfigurationSpace, open_space
 
 __all__ = [
     "AutomatonTables",
@@ -14,6 +14,7 @@ __all__ = [
     "apply_limit",
     "array_namespace",
     "is_overflow",
+    "open_space",
     "pay",
     "reachable_configurations",
 ]

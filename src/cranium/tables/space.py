@@ -17,13 +17,14 @@ from cranium.automata.alphabet import AnyLabel
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.errors import InvalidArgumentError, RunError, check_count, shorten
+from cranium.errors import InvalidArgumentError, RunError, SpaceError, check_count, shorten
 from cranium.tables.configurations import (
     MAX_CONFIGURATIONS,
     OVERFLOW,
     apply_limit,
     check_start,
     is_overflow,
+    reachable_configurations,
     too_many_configurations,
 )
 
@@ -38,6 +39,10 @@ UNKNOWN = -2
 def copy_into(old: NDArray[Any], new: NDArray[Any]) -> None:
     """Copy an array into the leading part of a larger one."""
     new[tuple(slice(size) for size in old.shape)] = old
+
+
+MOST_LISTED = 2_000
+"""The number of configurations up to which all are listed although nobody gave a limit."""
 
 
 class AutomatonTables(NamedTuple):
@@ -374,3 +379,32 @@ class ConfigurationSpace:
     _function: NDArray[np.int32]
     _terminal: NDArray[np.bool_]
     _accepting: NDArray[np.bool_]
+
+
+def open_space(
+    automaton: CountingRewardAutomaton, counter_limit: int | None, most: int | None = None
+) -> ConfigurationSpace:
+    """Make a space of all configurations that a machine can reach, with no labels yet.
+
+    If there are more than ``most`` of them, or no limit for the counters, it holds only the first
+    configuration: the others are added as they are met.
+
+    Example:
+        >>> import cranium
+        >>> machine = cranium.library.load("anbcn")
+        >>> len(open_space(machine, 3)), len(open_space(machine, 3, most=5))
+        (13, 1)
+    """
+    space = ConfigurationSpace(automaton, [()], counter_limit=counter_limit)
+    if counter_limit is not None:
+        try:
+            most = most or space.max_configurations
+            for configuration in reachable_configurations(
+                automaton, counter_limit, max_configurations=most
+            ):
+                space.encode(configuration)
+            space.add_overflow()
+        except SpaceError:
+            if most == space.max_configurations:
+                raise
+    return space

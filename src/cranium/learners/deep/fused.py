@@ -11,11 +11,13 @@ import numpy as np
 from cranium._runtime.interrupt import held
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
+from cranium.errors import CraniumError
 from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.arrays import finite_world, put
 from cranium.learners.deep.loop import interact, new_life
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, TabularEvaluator
+from cranium.learners.run import LearnerRun
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.fused import TabularRun
 
@@ -28,7 +30,7 @@ CHUNK = 1_000
 """How many samples are taken at most before Ctrl-C is heard and progress is shown."""
 
 
-class FusedRun:
+class FusedRun(LearnerRun[DeepAgent]):
     """One run in a world that steps inside the loop."""
 
     path = "jax"
@@ -79,9 +81,9 @@ class FusedRun:
         self.log.empty(int(self.ends[0]))
         return self.log.rows(first)
 
-    def problem(self, status: int) -> Exception | None:
+    def error(self, status: int) -> CraniumError | None:
         """The machine's own error, if it refused to go on."""
-        return self.agent.tables.problem(status)
+        return self.agent.tables.error(status)
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""

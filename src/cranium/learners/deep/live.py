@@ -18,7 +18,7 @@ from cranium._runtime.interrupt import held
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
-from cranium.errors import WorldError
+from cranium.errors import CraniumError, WorldError
 from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.arrays import put
 from cranium.learners.deep.config import ActorConfig, DeepConfig
@@ -27,9 +27,9 @@ from cranium.learners.deep.policy import scaled
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.memory_limit import check_memory
+from cranium.learners.run import CHUNK, LearnerRun
 from cranium.learners.schedules import rate_at
 from cranium.learners.tabular import kernels
-from cranium.learners.tabular.arrays import CHUNK
 from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["LiveDeepRun"]
@@ -37,7 +37,7 @@ __all__ = ["LiveDeepRun"]
 PAID = kernels.in_python(kernels.paid)
 
 
-class LiveDeepRun:
+class LiveDeepRun(LearnerRun[DeepAgent]):
     """One run in a live environment."""
 
     path = "python"
@@ -234,7 +234,7 @@ class LiveDeepRun:
         """The log of the episodes from this one on, if it is wanted: [E, 3]."""
         return self.log.rows(first)
 
-    def problem(self, status: int) -> Exception | None:  # noqa: ARG002
+    def error(self, status: int) -> CraniumError | None:  # noqa: ARG002
         """The product raises the machine's errors itself."""
         return None
 

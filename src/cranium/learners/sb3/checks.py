@@ -10,8 +10,8 @@ from gymnasium import spaces
 
 from cranium.aamdp.encoding import Encoding
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
-from cranium.learners.config import IMAGINED
 from cranium.tables.configurations import reachable_configurations
+from cranium.tables.space import MOST_LISTED
 
 __all__ = [
     "MACHINE",
@@ -46,7 +46,7 @@ def check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
     limit = encoding.counter_limit
     if chosen is None and limit is not None and encoding.can_overflow:
         with suppress(SpaceError):
-            reachable_configurations(encoding.automaton, limit, max_configurations=IMAGINED)
+            reachable_configurations(encoding.automaton, limit, max_configurations=MOST_LISTED)
             return "reachable"
     if chosen not in (None, "seen", "reachable"):
         raise InvalidArgumentError(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.automata.automaton import CountingRewardAutomaton
+from cranium.automata.transition import Configuration
 from cranium.counterfactual.sets import (
     ConfigurationArrays,
     ConfigurationSet,
@@ -19,7 +19,7 @@ from cranium.counterfactual.sets import (
     Seen,
     configuration_set,
 )
-from cranium.errors import InvalidArgumentError, SpaceError
+from cranium.errors import CraniumError, InvalidArgumentError, SpaceError
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.exploration import (
     Boltzmann,
@@ -29,44 +29,21 @@ from cranium.learners.exploration import (
     exploration_rule,
 )
 from cranium.learners.memory_limit import check_memory
+from cranium.learners.run import CHUNK
 from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.rule_kernels import RuleCall
 from cranium.learners.tabular.set_kernels import follow_set, set_arguments
-from cranium.tables.configurations import is_overflow, reachable_configurations
+from cranium.tables.configurations import is_overflow
 from cranium.tables.space import ConfigurationSpace, copy_into
 
-__all__ = ["LearnerTables", "open_space"]
+__all__ = ["LearnerTables"]
 
-CHUNK = 1_000
-"""How many samples are taken in a live environment between two looks at the clock, at most."""
 RANDOMS = 2 * (CHUNK + 1)  # two for each action
 MOST_CHOSEN = 5_000
 """The greatest number of configurations with candidates of their own."""
 Floats = NDArray[np.float64]
-
-
-def open_space(
-    automaton: CountingRewardAutomaton, counter_limit: int | None, most: int | None = None
-) -> ConfigurationSpace:
-    """All configurations that a machine can reach, for labels that are still to be met.
-
-    If there are more than ``most`` of them, only the start: the others are added as they are met.
-    """
-    space = ConfigurationSpace(automaton, [()], counter_limit=counter_limit)
-    if counter_limit is not None:
-        try:
-            most = most or space.max_configurations
-            for configuration in reachable_configurations(
-                automaton, counter_limit, max_configurations=most
-            ):
-                space.encode(configuration)
-            space.add_overflow()
-        except SpaceError:
-            if most == space.max_configurations:
-                raise
-    return space
 
 
 class LearnerTables:
@@ -159,6 +136,16 @@ class LearnerTables:
         return kernels.MachineArrays(
             *(getattr(self.arrays, name) for name in kernels.MachineArrays._fields)
         )
+
+    @property
+    def samples(self) -> int:
+        """The number of samples so far."""
+        return int(self.position[kernels.SAMPLES])
+
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in which the learner is."""
+        return self.space.decode(int(self.position[kernels.CONFIGURATION]))
 
     @property
     def room(self) -> int:
@@ -290,7 +277,7 @@ class LearnerTables:
         arrays.members[first : first + len(members)] = members
         position[kernels.MEMBERS] = first + len(members)
 
-    def problem(self, status: int) -> Exception | None:
+    def error(self, status: int) -> CraniumError | None:
         """The machine's own error if it refused to go on, or that of an exploration rule."""
         if status == kernels.RULE_FAILED and self.rule is not None:
             raise self.rule.error or RuntimeError("an exploration rule failed without an error")

@@ -12,10 +12,11 @@ from cranium.aamdp.kernels import ANY
 from cranium.aamdp.labelling import LabelReport
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
-from cranium.errors import UnsoundLabelsWarning
+from cranium.errors import CraniumError, UnsoundLabelsWarning
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, TabularEvaluator
 from cranium.learners.policy import Policy
+from cranium.learners.run import LearnerRun
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.agent import TabularAgent
 from cranium.learners.tabular.arrays import LearnerTables
@@ -27,7 +28,7 @@ CHUNK = 20_000
 """How many samples are taken at most before Ctrl-C is heard and progress is shown."""
 
 
-class TabularRun:
+class TabularRun(LearnerRun[TabularAgent]):
     """One run in a finite world."""
 
     path = "compiled"
@@ -78,9 +79,9 @@ class TabularRun:
         self.log.empty(int(self.ends[0]))
         return self.log.rows(first)
 
-    def problem(self, status: int) -> Exception | None:
+    def error(self, status: int) -> CraniumError | None:
         """The machine's own error, if it refused to go on."""
-        return self.agent.tables.problem(status)
+        return self.agent.tables.error(status)
 
     def evaluate(
         self,

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
-from cranium.errors import WorldError, shorten
+from cranium.errors import CraniumError, WorldError, shorten
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.policy import Policy
+from cranium.learners.run import CHUNK, LearnerRun
 from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.agent import TabularAgent
-from cranium.learners.tabular.arrays import CHUNK
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import copy_observation, observation_key
 from cranium.worlds.tabular import call_reward_function
@@ -29,7 +29,7 @@ Discretise = Callable[[Any], Any]
 PAID = kernels.in_python(kernels.paid)
 
 
-class LiveRun:
+class LiveRun(LearnerRun[TabularAgent]):
     """One run in a live environment."""
 
     path = "python"
@@ -208,9 +208,9 @@ class LiveRun:
         for number, function in enumerate(self.agent.tables.space.reward_functions):
             extra[1 + number] = call_reward_function(function, self.ground, action, ground)
 
-    def problem(self, status: int) -> Exception | None:  # noqa: ARG002
-        """The product raises the machine's errors itself."""
-        return None
+    def error(self, status: int) -> CraniumError | None:
+        """Return the error of an exploration rule; the product raises the machine's itself."""
+        return self.agent.tables.error(status)
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Run some episodes with the greedy policy."""
