@@ -13,10 +13,11 @@ import time
 from pathlib import Path
 
 import pytest
+from support.waiting import call_within_a_minute
 
 import cranium
 from cranium._runtime.processes import is_running, start_time, this_machine
-from cranium.errors import CraniumError, FileAccessError, FileFormatError
+from cranium.errors import FileAccessError, FileFormatError
 from cranium.io import (
     ABANDONED,
     clear_drafts,
@@ -31,30 +32,13 @@ ZEROS = Path("/dev/zero")
 needs_devices = pytest.mark.skipif(not ZEROS.exists(), reason="there are no such devices here")
 
 
-def within_a_minute(function, *args, **options):
-    """Call a function that must not wait for ever; what came of it, an error too."""
-    found = []
-
-    def call():
-        try:
-            found.append(function(*args, **options))
-        except CraniumError as problem:
-            found.append(problem)
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(60)
-    assert found, "it hangs"
-    return found[0]
-
-
 # Reading
 
 
 @pytest.mark.parametrize("follow", [True, False])
 def test_a_pipe_is_refused_at_once(tmp_path, follow):
     os.mkfifo(tmp_path / "pipe")
-    found = within_a_minute(read_bytes, tmp_path / "pipe", most=MOST, follow_links=follow)
+    found = call_within_a_minute(read_bytes, tmp_path / "pipe", most=MOST, follow_links=follow)
     assert isinstance(found, FileAccessError)
     assert "not a regular file" in found.message
 
@@ -71,7 +55,7 @@ def test_a_file_that_becomes_a_pipe_before_it_is_opened_is_refused_at_once(tmp_p
         return found
 
     monkeypatch.setattr(Path, "stat", exchange)
-    found = within_a_minute(read_bytes, path, most=MOST)
+    found = call_within_a_minute(read_bytes, path, most=MOST)
     monkeypatch.undo()
     assert isinstance(found, FileAccessError)
     assert "not a regular file" in found.message
@@ -125,7 +109,7 @@ def test_a_link_is_replaced_where_nobody_asked_for_it(tmp_path):
 
 def test_a_pipe_is_replaced_where_nobody_asked_for_it(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert within_a_minute(write_bytes, tmp_path / "pipe", b"new", follow_links=False) is None
+    assert call_within_a_minute(write_bytes, tmp_path / "pipe", b"new", follow_links=False) is None
     assert (tmp_path / "pipe").read_text() == "new"
 
 

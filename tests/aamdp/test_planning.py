@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 from support.environments import Line, moved
+from support.naive_planning import naive_values
 
 import cranium
 from cranium import RewardFunction, Transition
@@ -18,38 +19,6 @@ from cranium.worlds import LetterEnv, LetterSpec, OfficeWorld, TabularWorld
 
 pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 # What is tested here does not depend on when episodes are cut off.
-
-
-def naive(world, label, machine, discount, sweeps, limit=10**9):
-    """V* of everything that can be reached, by dictionaries: (state, configuration) to value."""
-    start = [(state, machine.start) for _, state in world.initial({})]
-    model, queue = {}, list(start)
-    while queue:
-        pair = queue.pop()
-        if pair in model:
-            continue
-        state, configuration = pair
-        model[pair] = []
-        for action in range(4):
-            row = []
-            for chance, after, ends in world.outcomes(state, action):
-                step = machine.step(configuration, label(state, action, after))
-                over = ends or machine.is_terminal(step.configuration)
-                over = over or max(step.configuration.counters, default=0) > limit
-                row.append((chance, step.reward, None if over else (after, step.configuration)))
-                if not over:
-                    queue.append((after, step.configuration))
-            model[pair].append(row)
-    value = dict.fromkeys(model, 0.0)
-    for _ in range(sweeps):
-        value = {
-            pair: max(
-                sum(p * (r + discount * (0 if n is None else value[n])) for p, r, n in row)
-                for row in rows
-            )
-            for pair, rows in model.items()
-        }
-    return value
 
 
 @pytest.mark.parametrize(
@@ -63,7 +32,7 @@ def naive(world, label, machine, discount, sweeps, limit=10**9):
 def test_the_values_are_those_of_naive_value_iteration(world, task, discount):
     machine = cranium.library.load(task)
     known = set(machine.propositions)
-    expected = naive(
+    expected = naive_values(
         world, lambda s, a, s2: world.label(s, a, s2) & known, machine, discount, 120, limit=3
     )
     env = cranium.product(world, machine, counter_limit=3)

@@ -9,8 +9,8 @@ import sys
 import time
 
 import pytest
-from assist.test_specify import RIGHT, WORDS, WRONG
 from support.model_servers import serving
+from support.plan_answers import RIGHT_PLAN, TASK_IN_WORDS, WRONG_PLAN
 from support.terminal import Terminal
 
 import cranium
@@ -26,7 +26,7 @@ def run(*arguments, **more):
 
 def test_words_become_a_file_that_an_agent_learns(tmp_path):
     task, picture = tmp_path / "task.yaml", tmp_path / "task.png"
-    done = run(WORDS, *OFFICE, "-o", str(task), "--draw", str(picture), "--yes")
+    done = run(TASK_IN_WORDS, *OFFICE, "-o", str(task), "--draw", str(picture), "--yes")
     assert done.returncode == 0, done.stderr
     assert "mail person never decoration" in done.stdout
     assert "accepts   mail person" in done.stdout
@@ -49,8 +49,8 @@ def test_words_become_a_file_that_an_agent_learns(tmp_path):
 
 @pytest.mark.parametrize("examples", [[], ["--accept", "mail person"], ["--reject", "person"]])
 def test_without_examples_it_says_that_a_wrong_machine_can_pass(examples):
-    told = [WORDS, "--events", "office", "--yes", *examples]
-    with serving(RIGHT) as (_, url):
+    told = [TASK_IN_WORDS, "--events", "office", "--yes", *examples]
+    with serving(RIGHT_PLAN) as (_, url):
         done = run(*told, "--server", url, "--model", "one")
     assert done.returncode == 0, done.stderr
     assert ("a wrong machine can pass every check" in done.stdout) == (not examples)
@@ -58,7 +58,7 @@ def test_without_examples_it_says_that_a_wrong_machine_can_pass(examples):
 
 def test_a_person_accepts(tmp_path):
     task = tmp_path / "task.yaml"
-    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
+    terminal = Terminal("ask", TASK_IN_WORDS, *OFFICE, "-o", str(task))
     terminal.expect("[a]ccept")
     terminal.type("what?")
     terminal.expect("[a]ccept")
@@ -71,7 +71,7 @@ def test_a_person_accepts(tmp_path):
 @pytest.mark.parametrize("blank", ["", " ", "   \t "])
 def test_blanks_and_enter_are_as_good_as_enter_alone(tmp_path, blank):
     task = tmp_path / "task.yaml"
-    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
+    terminal = Terminal("ask", TASK_IN_WORDS, *OFFICE, "-o", str(task))
     terminal.expect("[a]ccept")
     terminal.type("c")
     terminal.expect("judged wrongly")
@@ -88,7 +88,7 @@ def test_blanks_and_enter_are_as_good_as_enter_alone(tmp_path, blank):
 
 def test_a_person_declines_and_nothing_is_written(tmp_path):
     task = tmp_path / "task.yaml"
-    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task))
+    terminal = Terminal("ask", TASK_IN_WORDS, *OFFICE, "-o", str(task))
     terminal.expect("[a]ccept")
     terminal.type("q")
     assert terminal.end() == 1
@@ -100,7 +100,7 @@ def test_a_person_edits_the_plan(tmp_path):
     editor.write_text("#!/bin/sh\nsed -i 's/success: 1.0/success: 7.0/' \"$1\"\n")
     editor.chmod(0o755)
     env = {**os.environ, "EDITOR": str(editor), "VISUAL": ""}
-    terminal = Terminal("ask", WORDS, *OFFICE, "-o", str(task), env=env)
+    terminal = Terminal("ask", TASK_IN_WORDS, *OFFICE, "-o", str(task), env=env)
     terminal.expect("[a]ccept")
     terminal.type("e")
     terminal.expect("pays 7")
@@ -125,8 +125,10 @@ def test_a_counterexample_goes_back_to_the_model(tmp_path):
     events = ["--event", "mail=an item of mail is collected"]
     events += ["--event", "person=an item is delivered to a person"]
     events += ["--event", "decoration=a decoration is broken"]
-    with serving(WRONG, WRONG, RIGHT) as (script, url):
-        terminal = Terminal("ask", WORDS, *events, "--server", url, "--model", "x", "-o", str(task))
+    with serving(WRONG_PLAN, WRONG_PLAN, RIGHT_PLAN) as (script, url):
+        terminal = Terminal(
+            "ask", TASK_IN_WORDS, *events, "--server", url, "--model", "x", "-o", str(task)
+        )
         terminal.expect("[a]ccept")
         terminal.type("c")
         terminal.expect("judged wrongly")
@@ -147,19 +149,35 @@ def test_a_counterexample_goes_back_to_the_model(tmp_path):
 
 
 def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
-    answers = (RIGHT, "L = {MP}", "δ(q0, mail) = q1, δ(q1, person) = q2. Accepting state: q2.")
+    answers = (RIGHT_PLAN, "L = {MP}", "δ(q0, mail) = q1, δ(q1, person) = q2. Accepting state: q2.")
     events = tmp_path / "events.yaml"
     events.write_text("mail: mail is collected\nperson: it is delivered\ndecoration: one breaks\n")
     with serving(*answers) as (_, url):
         done = run(
-            WORDS, "--events", str(events), "--server", url, "--model", "x", "--yes", "--paper"
+            TASK_IN_WORDS,
+            "--events",
+            str(events),
+            "--server",
+            url,
+            "--model",
+            "x",
+            "--yes",
+            "--paper",
         )
     assert done.returncode == 0, done.stderr
     assert "the same as ours" in done.stdout
     wrong = (*answers[:2], answers[2].replace("q0, mail", "q0, person"))
     with serving(*wrong) as (_, url):
         done = run(
-            WORDS, "--events", str(events), "--server", url, "--model", "x", "--yes", "--paper"
+            TASK_IN_WORDS,
+            "--events",
+            str(events),
+            "--server",
+            url,
+            "--model",
+            "x",
+            "--yes",
+            "--paper",
         )
     assert "another one: they differ on 'mail" in done.stdout
 
@@ -168,22 +186,30 @@ def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
     ("arguments", "said"),
     [
         ([], "Missing argument"),
-        ([WORDS], "which events are there?"),
-        ([WORDS, "--events", "ofice"], "did you mean 'Office'?"),
-        ([WORDS, "--events", "none.yaml"], "cannot read none.yaml"),
-        ([WORDS, "--event", "mail"], "an event is NAME=MEANING"),
-        ([WORDS, "--event", "mail room=x"], "an event has a name such as mail_room"),
-        ([WORDS, *OFFICE, "--accept", "gold"], "no such event: 'gold'"),
+        ([TASK_IN_WORDS], "which events are there?"),
+        ([TASK_IN_WORDS, "--events", "ofice"], "did you mean 'Office'?"),
+        ([TASK_IN_WORDS, "--events", "none.yaml"], "cannot read none.yaml"),
+        ([TASK_IN_WORDS, "--event", "mail"], "an event is NAME=MEANING"),
+        ([TASK_IN_WORDS, "--event", "mail room=x"], "an event has a name such as mail_room"),
+        ([TASK_IN_WORDS, *OFFICE, "--accept", "gold"], "no such event: 'gold'"),
         (
-            [WORDS, "--events", "office", "--replay", "--transcript", "recorded:x"],
+            [TASK_IN_WORDS, "--events", "office", "--replay", "--transcript", "recorded:x"],
             "known: mail, office",
         ),
-        ([WORDS, *OFFICE, "-o", "task.txt", "--yes"], "task.txt"),
-        ([WORDS, *OFFICE], "nobody is there to say"),
+        ([TASK_IN_WORDS, *OFFICE, "-o", "task.txt", "--yes"], "task.txt"),
+        ([TASK_IN_WORDS, *OFFICE], "nobody is there to say"),
         (["Something else.", *OFFICE, "--yes"], "has no answer to this request"),
         (["", *OFFICE], "a description is a text"),
         (
-            [WORDS, "--events", "office", "--server", "http://127.0.0.1:9/v1", "--model", "x"],
+            [
+                TASK_IN_WORDS,
+                "--events",
+                "office",
+                "--server",
+                "http://127.0.0.1:9/v1",
+                "--model",
+                "x",
+            ],
             "reached",
         ),
     ],
@@ -199,9 +225,9 @@ def test_nonsense_gets_one_message(arguments, said, tmp_path):
 def test_what_was_said_is_kept_when_it_is_interrupted(tmp_path):
     talk = tmp_path / "talk.jsonl"
     slow = {"body": json.loads("{}"), "delay": 20}
-    with serving(WRONG.replace('"mail"', '"person"'), slow) as (script, url):
+    with serving(WRONG_PLAN.replace('"mail"', '"person"'), slow) as (script, url):
         told = ["--events", "office", "--server", url, "--model", "x", "--yes"]
-        process = subprocess.Popen([*ASK, WORDS, *told, "--transcript", str(talk)])
+        process = subprocess.Popen([*ASK, TASK_IN_WORDS, *told, "--transcript", str(talk)])
         end = time.monotonic() + 60
         while len(script.asked) < 2:
             assert time.monotonic() < end

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from support.model_servers import serving
-from test_io import within_a_minute
+from support.waiting import call_within_a_minute
 
 from cranium import assist
 from cranium.assist.server_keys import find_key, forget_key, keep_key
@@ -116,7 +116,7 @@ def test_what_is_no_model_is_refused(tmp_path):
 
 def test_a_pipe_in_place_of_a_model_is_refused_and_nobody_waits_for_it(tmp_path):
     os.mkfifo(tmp_path / "pipe.gguf")
-    found = within_a_minute(assist.LocalServer(tmp_path / "pipe.gguf").start)
+    found = call_within_a_minute(assist.LocalServer(tmp_path / "pipe.gguf").start)
     assert isinstance(found, FileAccessError)
     assert "not a regular file" in found.message
 

@@ -6,6 +6,15 @@ import json
 
 import pytest
 from support.model_servers import chat, failing, serving
+from support.plan_answers import (
+    EVENTS,
+    EXAMPLES,
+    RIGHT_PLAN,
+    TASK_IN_WORDS,
+    WRONG_PLAN,
+    plan_answer,
+    plan_step,
+)
 
 import cranium
 from cranium import assist
@@ -17,41 +26,18 @@ from cranium.errors import (
     TranscriptError,
 )
 
-WORDS = "Collect one item of mail and deliver it to a person. Never break a decoration."
-EVENTS = {
-    "mail": "an item of mail is collected",
-    "person": "an item is delivered to a person",
-    "decoration": "a decoration is broken",
-}
-EXAMPLES = {"accept": ["mail person"], "reject": ["person", "mail mail person"]}
 KEY = "sk-very-secret-0123456789"
-
-
-def answer(*steps, forbidden=("decoration",), **more):
-    listed = [
-        {"phrase": "", "events": list(names), "how": how, "count": count}
-        for names, how, count in steps
-    ]
-    return json.dumps({"forbidden": list(forbidden), "steps": listed, **more})
-
-
-def step(name, count="1"):
-    return ([name], "sequence", count)
-
-
-RIGHT = answer(step("mail"), step("person"))
-WRONG = answer(step("mail", "N"), step("person"))
 
 
 def specify(url, *, key=KEY, timeout=20.0, retries=0, **more):
     model = assist.OpenAIModel(
         "scripted", base_url=url, timeout=timeout, retries=retries, api_key=key
     )
-    return assist.specify(WORDS, EVENTS, EXAMPLES, model=model, **more)
+    return assist.specify(TASK_IN_WORDS, EVENTS, EXAMPLES, model=model, **more)
 
 
 def test_what_is_wrong_goes_back_as_a_counterexample():
-    with serving(WRONG, RIGHT) as (script, url):
+    with serving(WRONG_PLAN, RIGHT_PLAN) as (script, url):
         found = specify(url)
     assert str(found.language) == "mail person never decoration"
     assert found.machine.run("mail person").accepted
@@ -59,7 +45,7 @@ def test_what_is_wrong_goes_back_as_a_counterexample():
     assert first["temperature"] == 0
     schema = first["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["forbidden"]["items"]["enum"] == list(EVENTS)
-    assert second["messages"][-2] == {"role": "assistant", "content": WRONG}
+    assert second["messages"][-2] == {"role": "assistant", "content": WRONG_PLAN}
     assert "not right" in second["messages"][-1]["content"]
     shown = json.dumps([message["content"] for message in first["messages"]])
     assert "mail person" in shown
@@ -71,7 +57,7 @@ def test_what_is_wrong_goes_back_as_a_counterexample():
 
 
 def test_after_a_bounded_number_of_answers_it_is_an_error_that_says_why():
-    with serving(WRONG) as (script, url), pytest.raises(DisagreementError) as caught:
+    with serving(WRONG_PLAN) as (script, url), pytest.raises(DisagreementError) as caught:
         specify(url, attempts=3)
     assert len(script.asked) == 3
     assert script.asked[2]["temperature"] > 0, "a new conversation, and another answer"
@@ -89,26 +75,29 @@ def test_after_a_bounded_number_of_answers_it_is_an_error_that_says_why():
         ("{\"steps\": \"__import__('os').system('true')\"}", "steps"),
         (chat('{"steps": [', finish="length"), "cut off"),
         (chat(None), "not JSON"),
-        (answer(step("mail"), step("decoration")), "forbidden, and yet"),
-        (answer(step("mail", "1+")), "cannot be seen when the task is complete"),
+        (plan_answer(plan_step("mail"), plan_step("decoration")), "forbidden, and yet"),
+        (plan_answer(plan_step("mail", "1+")), "cannot be seen when the task is complete"),
     ],
 )
 def test_bad_answers_are_complaints(bad, said):
-    with serving(bad, RIGHT) as (script, url):
+    with serving(bad, RIGHT_PLAN) as (script, url):
         found = specify(url)
     assert said in " ".join(found.verdict.attempts[0].complaints)
     assert len(script.asked) == 2
 
 
 def test_servers_that_ignore_the_schema_or_wrap_the_answer_are_read_all_the_same():
-    with serving(f"Sure! Here is the plan:\n```json\n{RIGHT}\n```\nHope it helps.") as (_, url):
+    with serving(f"Sure! Here is the plan:\n```json\n{RIGHT_PLAN}\n```\nHope it helps.") as (
+        _,
+        url,
+    ):
         assert str(specify(url).language) == "mail person never decoration"
 
 
 def test_parameters_that_a_server_does_not_know_are_left_out():
     refused = failing(400, "response_format of type json_schema is not supported")
     hot = failing(400, "temperature does not support 0 with this model")
-    with serving(refused, hot, RIGHT) as (script, url):
+    with serving(refused, hot, RIGHT_PLAN) as (script, url):
         specify(url)
     assert "response_format" in script.asked[0]
     assert "response_format" not in script.asked[1]
@@ -166,7 +155,7 @@ def test_complaints_without_end_are_an_error():
 
 def test_a_key_in_an_answer_goes_nowhere(tmp_path):
     path = tmp_path / "talk.jsonl"
-    with serving(f"Your key is {KEY}.", RIGHT) as (_, url):
+    with serving(f"Your key is {KEY}.", RIGHT_PLAN) as (_, url):
         found = specify(url, transcript=path)
     assert KEY not in path.read_text()
     assert KEY not in repr(found.verdict)
@@ -175,19 +164,19 @@ def test_a_key_in_an_answer_goes_nowhere(tmp_path):
 def test_a_name_and_password_in_an_address_are_not_shown():
     model = assist.OpenAIModel("x", base_url="http://somebody:secret@127.0.0.1:9/v1", retries=0)
     with pytest.raises(ModelError) as caught:
-        assist.specify(WORDS, EVENTS, model=model)
+        assist.specify(TASK_IN_WORDS, EVENTS, model=model)
     assert "secret" not in str(caught.value)
 
 
 def test_a_model_may_not_leave_events_out_by_itself():
-    sly = json.dumps({**json.loads(RIGHT), "forbidden": [], "ignored": ["decoration"]})
-    with serving(sly, RIGHT) as (_, url):
+    sly = json.dumps({**json.loads(RIGHT_PLAN), "forbidden": [], "ignored": ["decoration"]})
+    with serving(sly, RIGHT_PLAN) as (_, url):
         found = specify(url)
     assert "only a person may" in found.verdict.attempts[0].complaints[0]
 
 
 def test_guesses_are_only_told_if_that_is_asked_for():
-    partial = answer(step("mail"), step("person"), forbidden=())
+    partial = plan_answer(plan_step("mail"), plan_step("person"), forbidden=())
     with serving(partial) as (_, url):
         found = specify(url, lenient=True)
     assert "'decoration' is not forbidden" in found.verdict.remarks[0]
@@ -196,20 +185,22 @@ def test_guesses_are_only_told_if_that_is_asked_for():
 
 
 def test_an_edited_plan_is_checked_against_the_examples():
-    with serving(RIGHT) as (_, url):
+    with serving(RIGHT_PLAN) as (_, url):
         found = specify(url)
     with pytest.raises(DisagreementError, match="mail person is right"):
-        assist.specify_plan(found, assist.parse_plan(answer(step("person"), step("mail")), EVENTS))
+        assist.specify_plan(
+            found, assist.parse_plan(plan_answer(plan_step("person"), plan_step("mail")), EVENTS)
+        )
 
 
 def test_a_busy_server_is_asked_again():
-    with serving(failing(429), failing(503), RIGHT) as (script, url):
+    with serving(failing(429), failing(503), RIGHT_PLAN) as (script, url):
         assert specify(url, retries=2).machine.run("mail person").accepted
     assert len(script.asked) == 3
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for():
-    slow = {"body": chat(RIGHT), "delay": 2}
+    slow = {"body": chat(RIGHT_PLAN), "delay": 2}
     with serving(slow) as (_, url), pytest.raises(ModelError, match="did not answer within"):
         specify(url, timeout=0.2)
 
@@ -222,9 +213,9 @@ def test_no_server_at_all_is_told_with_what_to_do():
 
 def test_the_only_model_of_a_server_is_taken_and_of_several_one_must_be_named(monkeypatch):
     monkeypatch.delenv("CRANIUM_MODEL", raising=False)
-    with serving(RIGHT, models=("one",)) as (_, url):
+    with serving(RIGHT_PLAN, models=("one",)) as (_, url):
         assert assist.OpenAIModel(base_url=url).name == "one"
-    with serving(RIGHT, models=("one", "two")) as (_, url):
+    with serving(RIGHT_PLAN, models=("one", "two")) as (_, url):
         with pytest.raises(ModelError, match="2 models, and none was chosen") as caught:
             assist.OpenAIModel(base_url=url)
         assert "one, two" in str(caught.value)
@@ -236,19 +227,19 @@ def test_the_only_model_of_a_server_is_taken_and_of_several_one_must_be_named(mo
 
 
 def test_samples_that_disagree_are_compared_by_what_they_mean():
-    any_order = answer((["mail", "person"], "any order", "1"))
-    same = answer((["mail", "person"], "sequence", "1"))
+    any_order = plan_answer((["mail", "person"], "any order", "1"))
+    same = plan_answer((["mail", "person"], "sequence", "1"))
     words = {"accept": ["mail person"]}
-    with serving(RIGHT, any_order, same) as (_, url):
+    with serving(RIGHT_PLAN, any_order, same) as (_, url):
         model = assist.OpenAIModel("scripted", base_url=url)
-        found = assist.specify(WORDS, EVENTS, words, model=model, samples=3)
+        found = assist.specify(TASK_IN_WORDS, EVENTS, words, model=model, samples=3)
     assert [reading.votes for reading in found.verdict.readings] == [2, 1]
     assert not found.verdict.unanimous
     assert found.verdict.readings[1].differs == (("person",),)
-    with serving(RIGHT, any_order) as (_, url):
+    with serving(RIGHT_PLAN, any_order) as (_, url):
         model = assist.OpenAIModel("scripted", base_url=url)
         with pytest.raises(DisagreementError) as caught:
-            assist.specify(WORDS, EVENTS, words, model=model, samples=2)
+            assist.specify(TASK_IN_WORDS, EVENTS, words, model=model, samples=2)
     assert "understood in 2 ways" in caught.value.message
     assert "'person'" in caught.value.message
 
@@ -273,7 +264,7 @@ def test_samples_that_disagree_are_compared_by_what_they_mean():
     ],
 )
 def test_nonsense_is_refused(change, said):
-    told = {"description": WORDS, "events": EVENTS, "examples": None, **change}
+    told = {"description": TASK_IN_WORDS, "events": EVENTS, "examples": None, **change}
     words, events = told.pop("description"), told.pop("events")
     model = assist.OpenAIModel("x", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(InvalidArgumentError, match=said):
@@ -285,10 +276,10 @@ def test_nonsense_is_refused(change, said):
 
 def test_a_conversation_is_recorded_and_replayed_without_a_model(tmp_path):
     path = tmp_path / "talk.jsonl"
-    with serving(WRONG, RIGHT) as (script, url):
+    with serving(WRONG_PLAN, RIGHT_PLAN) as (script, url):
         one = specify(url, transcript=path, mode="record")
         asked = len(script.asked)
-    two = assist.specify(WORDS, EVENTS, EXAMPLES, transcript=path, mode="replay")
+    two = assist.specify(TASK_IN_WORDS, EVENTS, EXAMPLES, transcript=path, mode="replay")
     assert asked == 2
     assert (two.plan, str(two.language)) == (one.plan, str(one.language))
     assert cranium.equivalent(one.machine, two.machine)
@@ -301,13 +292,13 @@ def test_a_conversation_is_recorded_and_replayed_without_a_model(tmp_path):
     assert KEY not in path.read_text()
     assert KEY not in repr(one)
     with pytest.raises(TranscriptError, match="has no answer to this request"):
-        assist.specify(WORDS + " Please.", EVENTS, EXAMPLES, transcript=path, mode="replay")
+        assist.specify(TASK_IN_WORDS + " Please.", EVENTS, EXAMPLES, transcript=path, mode="replay")
 
 
 def test_the_last_recording_counts_and_strange_letters_do_no_harm(tmp_path):
     path = tmp_path / "talk.jsonl"
-    words = WORDS + " \u2028\u0085 Bitte schön."
-    for plan in (WRONG, RIGHT):
+    words = TASK_IN_WORDS + " \u2028\u0085 Bitte schön."
+    for plan in (WRONG_PLAN, RIGHT_PLAN):
         with serving(plan) as (_, url):
             model = assist.OpenAIModel("scripted", base_url=url)
             told = {"transcript": path, "attempts": 1}

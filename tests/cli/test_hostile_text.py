@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pexpect
 import pytest
-from assist.test_specify import RIGHT, WORDS
 from support.model_servers import chat, failing, serving
+from support.plan_answers import RIGHT_PLAN, TASK_IN_WORDS
 from support.terminal import Terminal
 from typer.testing import CliRunner
 
@@ -196,10 +196,10 @@ CASES = {
     "results, a key": lambda f: ["results", keyed(f).parent],
     "results, JSON": lambda f: ["results", keyed(f).parent, "--json"],
     "report": lambda f: ["report", results(f)[0].parent, "-o", f / f"{NAMED[:30]}.html"],
-    "ask, events": lambda f: ["ask", WORDS, "--events", text_file(f, "e.yaml", f"{QUOTED}: x\n")],
-    "ask, an event": lambda f: ["ask", WORDS, "--event", f"{ALL}=x"],
-    "ask, a transcript": lambda f: ["ask", WORDS, "--events", "office", "--replay", "--transcript", text_file(f, "t.jsonl", ALL)],
-    "ask, a server": lambda f: ["ask", WORDS, "--events", "office", "--server", ALL],
+    "ask, events": lambda f: ["ask", TASK_IN_WORDS, "--events", text_file(f, "e.yaml", f"{QUOTED}: x\n")],
+    "ask, an event": lambda f: ["ask", TASK_IN_WORDS, "--event", f"{ALL}=x"],
+    "ask, a transcript": lambda f: ["ask", TASK_IN_WORDS, "--events", "office", "--replay", "--transcript", text_file(f, "t.jsonl", ALL)],
+    "ask, a server": lambda f: ["ask", TASK_IN_WORDS, "--events", "office", "--server", ALL],
     "llm serve": lambda f: ["llm", "serve", text_file(f, f"{NAMED[:30]}.gguf", "x")],
     "llm serve, a name": lambda f: ["llm", "serve", ALL],
     "a command": lambda f: [ALL],
@@ -261,17 +261,27 @@ def test_what_a_model_replies_is_no_order(reply, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("cranium.assist.openai_model.FIRST_WAIT", 0.0)
     with serving(reply, models=(f"model {ALL}",)) as (_, url):
-        told = ["ask", WORDS, "--events", "office", "--server", url, "--yes", "--attempts", "1"]
+        told = [
+            "ask",
+            TASK_IN_WORDS,
+            "--events",
+            "office",
+            "--server",
+            url,
+            "--yes",
+            "--attempts",
+            "1",
+        ]
         done = CliRunner().invoke(app, told)
     assert done.exit_code == 2
     assert not hidden(done.stdout + done.stderr), ascii(done.stdout + done.stderr)
 
 
 def test_phrases_of_a_plan_and_names_of_models_are_no_orders(tmp_path):
-    plan = json.loads(RIGHT)
+    plan = json.loads(RIGHT_PLAN)
     plan["steps"][0]["phrase"] = ALL.replace("\x00", "")
     with serving(json.dumps(plan), models=(f"a {ALL}", f"b {ALL}")) as (_, url):
-        told = ["ask", WORDS, "--events", "office", "--server", url, "--yes"]
+        told = ["ask", TASK_IN_WORDS, "--events", "office", "--server", url, "--yes"]
         several = CliRunner().invoke(app, told)
         one = CliRunner().invoke(app, [*told, "--model", "a", "--lenient"])
     for done in (several, one):

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from assist.test_specify import WORDS
+from support.plan_answers import TASK_IN_WORDS
 from support.terminal import Terminal
 from typer.testing import CliRunner
 
@@ -38,9 +38,9 @@ WRITING = {
     "results --csv": ["results", ".", "--csv", "{}.csv"],
     "results --parquet": ["results", ".", "--parquet", "{}.parquet"],
     "report": ["report", ".", "-o", "{}.html"],
-    "ask -o": ["ask", WORDS, "--events", "office", "-o", "{}.yaml"],
-    "ask --draw": ["ask", WORDS, "--events", "office", "--draw", "{}.svg"],
-    "ask --transcript": ["ask", WORDS, "--events", "office", "--transcript", "{}.jsonl"],
+    "ask -o": ["ask", TASK_IN_WORDS, "--events", "office", "-o", "{}.yaml"],
+    "ask --draw": ["ask", TASK_IN_WORDS, "--events", "office", "--draw", "{}.svg"],
+    "ask --transcript": ["ask", TASK_IN_WORDS, "--events", "office", "--transcript", "{}.jsonl"],
 }
 
 

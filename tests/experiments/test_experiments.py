@@ -8,7 +8,7 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 
 from cranium.errors import FileFormatError, RecordError
 from cranium.experiments import (
@@ -122,7 +122,7 @@ def test_a_budget_of_next_to_nothing_is_not_solved_but_no_error(tmp_path, budget
     ]
     for config in configs:
         folder = tmp_path / config.name
-        assert run(config, folder, Here()).failed == []
+        assert run(config, folder, InProcessEngine()).failed == []
         for group in read_study(folder).groups:
             assert group.summary.solved == 0
             assert (group.summary.run, group.summary.mean, group.summary.iqm) == (2, None, None)
@@ -132,7 +132,7 @@ def test_a_budget_of_next_to_nothing_is_not_solved_but_no_error(tmp_path, budget
 
 
 def test_a_study_can_be_read_before_it_is_finished(tmp_path):
-    class Half(Here):
+    class Half(InProcessEngine):
         def run(self, jobs):
             for number, found in enumerate(super().run(jobs)):
                 if number == 5:
@@ -146,12 +146,12 @@ def test_a_study_can_be_read_before_it_is_finished(tmp_path):
 
 
 def test_a_folder_can_be_moved(tmp_path):
-    run(COMPLEXITY, tmp_path / "old", Here())
+    run(COMPLEXITY, tmp_path / "old", InProcessEngine())
     before = read_study(tmp_path / "old")
     shutil.move(tmp_path / "old", tmp_path / "new")
     after = read_study(tmp_path / "new")
     assert after.groups == before.groups
-    assert run(COMPLEXITY, tmp_path / "new", Here()).ran == 0
+    assert run(COMPLEXITY, tmp_path / "new", InProcessEngine()).ran == 0
 
 
 def test_studies_are_found_in_the_order_of_the_paper(tmp_path):
@@ -195,7 +195,7 @@ def test_a_folder_without_an_experiment_is_no_study(tmp_path):
 
 
 def test_every_trial_is_a_row(tmp_path):
-    run(LETTER, tmp_path / "letter", Here())
+    run(LETTER, tmp_path / "letter", InProcessEngine())
     study = read_study(tmp_path / "letter")
     export([study], tmp_path / "all.csv")
     with (tmp_path / "all.csv").open(newline="") as stream:
@@ -215,7 +215,7 @@ def test_no_trial_is_no_row(tmp_path):
 
 def test_parquet_has_the_same_rows(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    run(COMPLEXITY, tmp_path, Here())
+    run(COMPLEXITY, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     export([study], tmp_path / "all.parquet")
     assert parquet.read_table(tmp_path / "all.parquet").to_pylist() == rows([study])

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from experiments.test_records import Here
-from test_io import within_a_minute
+from support.engines import InProcessEngine
+from support.waiting import call_within_a_minute
 
 from cranium.errors import (
     EngineError,
@@ -104,11 +104,11 @@ def test_a_fault_of_the_machine_is_no_result_and_the_same_command_goes_on(
 
     monkeypatch.setattr(local_engine, "perform", fail)
     with pytest.raises(EngineError, match=type(problem).__name__):
-        run(CONFIG, tmp_path, Here())
+        run(CONFIG, tmp_path, InProcessEngine())
     assert len(records_in(tmp_path)) == JOBS // 2
     assert all(read_record(path).done for path in records_in(tmp_path))
     monkeypatch.undo()
-    outcome = run(CONFIG, tmp_path, Here())
+    outcome = run(CONFIG, tmp_path, InProcessEngine())
     assert (outcome.ran, outcome.failed) == (JOBS // 2, [])
 
 
@@ -118,7 +118,7 @@ def test_an_error_of_the_trial_is_its_result(tmp_path, monkeypatch, problem):
         raise problem
 
     monkeypatch.setattr(local_engine, "perform", fail)
-    assert len(run(CONFIG, tmp_path, Here()).failed) == JOBS
+    assert len(run(CONFIG, tmp_path, InProcessEngine()).failed) == JOBS
 
 
 def test_whatever_comes_from_the_cache_of_compiled_functions_is_the_machines(tmp_path):
@@ -305,14 +305,14 @@ def files_of_at_most(size):
 
 def test_a_disk_that_is_full_stops_the_run_and_leaves_no_half_record(tmp_path):
     with files_of_at_most(600), pytest.raises(FileAccessError, match="File too large"):
-        run(CONFIG, tmp_path, Here())
+        run(CONFIG, tmp_path, InProcessEngine())
     assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]
-    outcome = run(CONFIG, tmp_path, Here())
+    outcome = run(CONFIG, tmp_path, InProcessEngine())
     assert (outcome.ran, outcome.failed) == (JOBS, [])
 
 
 def test_a_disk_that_is_full_leaves_the_old_figure(tmp_path):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     draw_study(study)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -323,16 +323,16 @@ def test_a_disk_that_is_full_leaves_the_old_figure(tmp_path):
 
 def test_a_folder_in_which_nothing_can_be_written_is_refused_before_anything_is_run(tmp_path):
     (tmp_path / "file").write_text("")
-    engine = Here()
+    engine = InProcessEngine()
     with pytest.raises(FileAccessError, match="cannot make the folder"):
         run(CONFIG, tmp_path / "file" / "results", engine)
     assert engine.ran == []
 
 
 def test_a_finished_run_is_read_without_writing_anything(tmp_path):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     with files_of_at_most(0):
-        assert run(CONFIG, tmp_path, Here()).ran == 0
+        assert run(CONFIG, tmp_path, InProcessEngine()).ran == 0
 
 
 # Links, pipes and devices
@@ -341,7 +341,7 @@ def test_a_finished_run_is_read_without_writing_anything(tmp_path):
 @pytest.fixture
 def finished(tmp_path):
     folder = tmp_path / "results"
-    run(CONFIG, folder, Here())
+    run(CONFIG, folder, InProcessEngine())
     (tmp_path / "precious").write_text("precious")
     return folder
 
@@ -357,7 +357,7 @@ def test_a_record_is_not_written_through_a_link(tmp_path, finished):
     with pytest.raises(RecordError, match="not a regular file"):
         read_record(path)
     with pytest.warns(DamagedRecordWarning, match=path.name):
-        assert run(CONFIG, finished, Here()).ran == 1
+        assert run(CONFIG, finished, InProcessEngine()).ran == 1
     assert (tmp_path / "precious").read_text() == "precious"
     assert read_record(path).done
     assert not path.is_symlink()
@@ -365,7 +365,7 @@ def test_a_record_is_not_written_through_a_link(tmp_path, finished):
 
 def test_settings_are_not_read_or_written_through_a_link(tmp_path, finished):
     point_elsewhere(finished / "experiment.json")
-    engine = Here()
+    engine = InProcessEngine()
     with pytest.raises(FileAccessError, match="symbolic link"):
         run(CONFIG, finished, engine)
     with pytest.raises(FileFormatError, match="symbolic link"):
@@ -402,10 +402,10 @@ def test_a_pipe_in_the_place_of_a_record_or_figure_hangs_nothing(finished):
     os.mkfifo(record)
     os.mkfifo(figure)
     with pytest.warns(DamagedRecordWarning, match=record.name):
-        outcome = within_a_minute(run, CONFIG, finished, Here())
+        outcome = call_within_a_minute(run, CONFIG, finished, InProcessEngine())
     assert outcome.ran == 1
     assert read_record(record).done
-    assert within_a_minute(draw_study, read_study(finished))
+    assert call_within_a_minute(draw_study, read_study(finished))
     assert figure.is_file()
 
 
@@ -413,10 +413,15 @@ def test_a_pipe_in_the_place_of_settings_is_refused_at_once(tmp_path, finished):
     path = finished / "experiment.json"
     path.unlink()
     os.mkfifo(path)
-    assert "not a regular file" in within_a_minute(read_study, finished).message
-    assert "not a regular file" in within_a_minute(run, CONFIG, finished, Here()).message
+    assert "not a regular file" in call_within_a_minute(read_study, finished).message
+    assert (
+        "not a regular file"
+        in call_within_a_minute(run, CONFIG, finished, InProcessEngine()).message
+    )
     os.mkfifo(tmp_path / "mine.toml")
-    assert "not a regular file" in within_a_minute(load_configs, tmp_path / "mine.toml").message
+    assert (
+        "not a regular file" in call_within_a_minute(load_configs, tmp_path / "mine.toml").message
+    )
 
 
 def test_settings_behind_a_link_are_refused(tmp_path):

@@ -13,7 +13,7 @@ import time
 from collections import Counter
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 
 from cranium._runtime.processes import start_time, this_machine
 from cranium.errors import EngineError, FileAccessError
@@ -136,7 +136,7 @@ def test_only_one_takes_a_stale_lock_over_also_on_nfs(tmp_path, take, monkeypatc
 def test_settings_that_grow_meanwhile_let_no_second_process_take_the_same_stale_lock(
     tmp_path, jobs, take, monkeypatch
 ):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     leave(tmp_path, jobs[0], process=ended_process())
     ours, theirs, had, looked = take(), take(), [], []
     leave(tmp_path, jobs[0], process=ended_process())  # the first was cleared
@@ -145,7 +145,7 @@ def test_settings_that_grow_meanwhile_let_no_second_process_take_the_same_stale_
     def is_stale(path):
         looked.append(really(path))
         if len(looked) == 2:  # now it is sure, and nothing is removed yet
-            run(ComplexityConfig(trials=3, most=1), tmp_path, Here())
+            run(ComplexityConfig(trials=3, most=1), tmp_path, InProcessEngine())
             had.append(theirs.take(jobs[0]))
         return looked[-1]
 
@@ -196,7 +196,7 @@ def test_who_was_killed_while_taking_over_a_lock_is_in_nobodys_way(
     left = leave(tmp_path, jobs[0], process=ended_process())
     for name in names:
         (tmp_path / name).write_bytes(left.read_bytes())
-    assert run(CONFIG, tmp_path, Here()).ran == JOBS
+    assert run(CONFIG, tmp_path, InProcessEngine()).ran == JOBS
     assert len(list(tmp_path.iterdir())) == JOBS + 1
 
 
@@ -274,7 +274,7 @@ def test_of_many_that_take_over_a_stale_lock_one_has_it(tmp_path, take):
 # Runs
 
 
-class Counted(Here):
+class Counted(InProcessEngine):
     """Waits after each trial for the others."""
 
     def __init__(self, barrier):
@@ -319,7 +319,7 @@ def test_two_runs_that_try_again_what_failed_try_it_once(tmp_path, monkeypatch):
         return perform(trial, seed)
 
     monkeypatch.setattr(local_engine, "perform", perhaps)
-    assert len(run(CONFIG, tmp_path, Here()).failed) == JOBS // 2
+    assert len(run(CONFIG, tmp_path, InProcessEngine()).failed) == JOBS // 2
     broken[0], barrier = False, threading.Barrier(2)
     threads = [
         threading.Thread(target=lambda: run(CONFIG, tmp_path, Counted(barrier), retry_failed=True))
@@ -335,21 +335,21 @@ def test_two_runs_that_try_again_what_failed_try_it_once(tmp_path, monkeypatch):
 def test_what_a_killed_process_had_locked_is_run_and_its_locks_and_drafts_are_cleared(
     tmp_path, jobs
 ):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     gone = ended_process()
     (tmp_path / f"{jobs[0].name}.json").unlink()
     leave(tmp_path, jobs[0], process=gone)
     leave(tmp_path, jobs[1], process=gone)  # it was killed when the record was written
     name = f".{jobs[2].name}.json.{this_machine()}-{gone}-{'0' * 16}.draft"
     (tmp_path / name).write_text("half")
-    engine = Here()
+    engine = InProcessEngine()
     run(CONFIG, tmp_path, engine)
     assert engine.ran == [jobs[0].name]
     assert len(list(tmp_path.iterdir())) == JOBS + 1
 
 
 def test_what_others_left_who_were_killed_during_a_run_is_cleared_at_its_end(tmp_path, jobs):
-    class Killing(Here):
+    class Killing(InProcessEngine):
         def run(self, jobs):
             for number, found in enumerate(super().run(jobs)):
                 yield found
@@ -365,10 +365,10 @@ def test_what_others_left_who_were_killed_during_a_run_is_cleared_at_its_end(tmp
 
 def test_what_another_machine_is_running_is_waited_for(tmp_path, jobs, monkeypatch):
     monkeypatch.setattr(runner, "POLL", 0.01)
-    run(CONFIG, tmp_path / "other", Here())
+    run(CONFIG, tmp_path / "other", InProcessEngine())
     tmp_path.joinpath("results").mkdir()
     lock = leave(tmp_path / "results", jobs[0], machine=ELSEWHERE)
-    engine = Here()
+    engine = InProcessEngine()
 
     class Other(threading.Thread):
         def run(self):
@@ -392,11 +392,11 @@ def test_what_a_machine_that_is_gone_was_running_is_run(tmp_path, jobs, monkeypa
     monkeypatch.setattr(runner, "POLL", 0.01)
     monkeypatch.setattr(locks, "STALE", 0.05)
     leave(tmp_path, jobs[0], machine=ELSEWHERE)
-    outcome = run(CONFIG, tmp_path, Here())
+    outcome = run(CONFIG, tmp_path, InProcessEngine())
     assert outcome.ran == JOBS
 
 
-class Dropping(Here):
+class Dropping(InProcessEngine):
     """Takes all that it is given, and runs no more than so many of it."""
 
     def __init__(self, most):

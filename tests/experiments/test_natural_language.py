@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 from support.model_servers import serving
 from typer.testing import CliRunner
 
@@ -78,7 +78,7 @@ def test_the_words_come_first_and_everything_else_has_their_machine(tmp_path):
     store = Store(tmp_path)
     (words,) = PLANNER.jobs(store)
     assert (words.trial.stage, words.seed) == ("first", 0)
-    run(PLANNER, tmp_path, Here())
+    run(PLANNER, tmp_path, InProcessEngine())
     task, (again, *others) = PLANNER.found(store), PLANNER.jobs(store)
     assert again == words
     assert {job.trial.machine for job in others} == {task["machine"]}
@@ -133,7 +133,7 @@ def test_words_that_nobody_recorded_are_refused_before_anything_is_run(tmp_path,
 
 
 def test_in_python_they_are_a_failed_trial_and_nothing_is_trained(tmp_path):
-    outcome = run(OTHER, tmp_path, Here())
+    outcome = run(OTHER, tmp_path, InProcessEngine())
     ((job, record),) = outcome.failed
     assert (outcome.ran, job.trial.stage) == (1, "first")
     assert "TranscriptError" in record.error
@@ -147,8 +147,8 @@ def test_a_model_can_be_asked_and_is_asked_once(tmp_path):
     with serving("Certainly!", COFFEE) as (script, address):
         config = replace(OTHER, model="scripted", server=address)
         config.require()
-        assert run(config, tmp_path, Here()).failed == []
-        assert run(config, tmp_path, Here()).ran == 0
+        assert run(config, tmp_path, InProcessEngine()).failed == []
+        assert run(config, tmp_path, InProcessEngine()).ran == 0
         assert len(script.asked) == 2
     task = config.found(Store(tmp_path))
     assert (task["language"], task["answers"], task["equivalent"]) == ("coffee person", 2, False)
@@ -176,7 +176,7 @@ def test_settings_that_make_no_sense_are_refused():
 
 def test_a_budget_of_next_to_nothing_is_not_solved_but_no_error(tmp_path):
     config = replace(PLANNER, budget=1)
-    assert run(config, tmp_path, Here()).failed == []
+    assert run(config, tmp_path, InProcessEngine()).failed == []
     study = read_study(tmp_path)
     assert study.groups[0].summary.solved == 0
     assert draw_study(study)

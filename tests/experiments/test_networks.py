@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 from typer.testing import CliRunner
 
 import cranium
@@ -113,7 +113,7 @@ def test_the_caption_says_of_crm_and_cql_what_their_curves_say(tmp_path):
     config = NetworksConfig(
         2, methods=("CRM", "CQL"), cases=("office, as published",), published=90
     )
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     assert "their curves are the same for 2 of 2 seeds" in caption(study)
     assert "a network for each N" not in caption(study)

@@ -10,6 +10,7 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from support.engines import InProcessEngine
 
 from cranium.errors import FileAccessError, RecordError
 from cranium.experiments import ComplexityConfig, DamagedRecordWarning, Record, Store, run
@@ -19,20 +20,6 @@ from cranium.experiments.results import read_study, rows
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
 
 CONFIG = ComplexityConfig(trials=1, most=2)
-
-
-class Here:
-    """An engine that runs everything in this process."""
-
-    workers = 1
-
-    def __init__(self):
-        self.ran = []
-
-    def run(self, jobs):
-        for job in jobs:
-            self.ran.append(job.name)
-            yield job, carry_out(job)
 
 
 def training(**more):
@@ -154,7 +141,7 @@ EVERY_DAMAGE = pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.key
 
 @EVERY_DAMAGE
 def test_damage_is_found_reported_and_only_that_trial_is_run_again(tmp_path, damage):
-    before = run(CONFIG, tmp_path, Here())
+    before = run(CONFIG, tmp_path, InProcessEngine())
     paths = {job.name: Store(tmp_path).path(job) for job in before.jobs}
     contents = {name: path.read_bytes() for name, path in paths.items()}
     broken = before.jobs[2]
@@ -163,7 +150,7 @@ def test_damage_is_found_reported_and_only_that_trial_is_run_again(tmp_path, dam
         read_record(paths[broken.name])
     with pytest.warns(DamagedRecordWarning, match=broken.name):
         assert len(list(Store(tmp_path))) == len(before.jobs) - 1
-    engine = Here()
+    engine = InProcessEngine()
     with pytest.warns(DamagedRecordWarning, match=broken.name):
         outcome = run(CONFIG, tmp_path, engine)
     assert engine.ran == [broken.name]
@@ -172,7 +159,7 @@ def test_damage_is_found_reported_and_only_that_trial_is_run_again(tmp_path, dam
     assert read_record(paths[broken.name]).result == whole
     for name, path in paths.items():
         assert name == broken.name or path.read_bytes() == contents[name]
-    assert run(CONFIG, tmp_path, Here()).ran == 0
+    assert run(CONFIG, tmp_path, InProcessEngine()).ran == 0
 
 
 def test_the_record_of_another_trial_under_this_name_is_found_out(store, job):
@@ -347,7 +334,7 @@ def test_a_record_names_its_trial(store):
 
 @pytest.mark.parametrize("success", [[[1]], "x", 3, {"a": "b"}, None])
 def test_what_a_failed_trial_says_it_found_counts_for_nothing(success, tmp_path):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     store = Store(tmp_path)
     job = CONFIG.jobs(store)[0]
     failed = replace(store.find(job), status="failed", result={"success": success}, error="no")

@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
+from support.experiment_process import JOBS, WAIT, ExperimentProcess, records_in
 
 from cranium.errors import EngineError, InvalidArgumentError
 from cranium.experiments import (
@@ -37,7 +38,6 @@ from cranium.experiments.results import read_study
 from cranium.experiments.trial import Job, TrainingTrial
 
 CONFIG = ComplexityConfig(trials=4, most=1)
-WAIT = 60
 
 
 def without_times(record):
@@ -46,10 +46,6 @@ def without_times(record):
 
 def contents(folder):
     return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in records_in(folder)}
-
-
-def records_in(folder):
-    return sorted(folder.glob("*-*.json"))
 
 
 @pytest.fixture
@@ -72,21 +68,21 @@ def failing(monkeypatch):
 
 
 def test_a_second_run_runs_nothing_and_writes_no_record(tmp_path):
-    first = run(CONFIG, tmp_path, Here())
+    first = run(CONFIG, tmp_path, InProcessEngine())
     assert first.ran == len(first.jobs) == 16
     before = contents(tmp_path)
-    engine = Here()
+    engine = InProcessEngine()
     second = run(CONFIG, tmp_path, engine)
     assert (second.ran, engine.ran, second.jobs) == (0, [], first.jobs)
     assert contents(tmp_path) == before
 
 
 def test_only_what_is_missing_is_run(tmp_path):
-    run(replace(CONFIG, trials=2), tmp_path, Here())
+    run(replace(CONFIG, trials=2), tmp_path, InProcessEngine())
     before = contents(tmp_path)
     gone = records_in(tmp_path)[3]
     gone.unlink()
-    engine = Here()
+    engine = InProcessEngine()
     outcome = run(CONFIG, tmp_path, engine)
     assert outcome.ran == 8 + 1
     assert gone.stem in engine.ran
@@ -106,10 +102,10 @@ def test_only_what_is_missing_is_run(tmp_path):
 )
 def test_a_folder_is_not_taken_from_the_run_that_it_belongs_to(tmp_path, other):
     config = replace(CONFIG, most=11)
-    first = run(config, tmp_path, Here())
+    first = run(config, tmp_path, InProcessEngine())
     told = (tmp_path / "experiment.json").read_bytes()
     before = contents(tmp_path)
-    engine = Here()
+    engine = InProcessEngine()
     with pytest.raises(InvalidArgumentError, match="with other settings") as caught:
         run(other, tmp_path, engine)
     assert str(tmp_path) in caught.value.message
@@ -117,48 +113,50 @@ def test_a_folder_is_not_taken_from_the_run_that_it_belongs_to(tmp_path, other):
     assert engine.ran == []
     assert (tmp_path / "experiment.json").read_bytes() == told
     assert contents(tmp_path) == before
-    assert run(config, tmp_path, Here()).ran == 0
+    assert run(config, tmp_path, InProcessEngine()).ran == 0
     assert len(first.jobs) == len(before)
 
 
 def test_a_folder_may_grow_by_trials_and_methods(tmp_path):
     config = RewardMachinesConfig(trials=1, methods=("QL",), cases=("coffee and mail",), budget=500)
-    assert run(config, tmp_path, Here()).ran == 1
-    assert run(replace(config, trials=2), tmp_path, Here()).ran == 1
-    assert run(replace(config, trials=2, methods=("QL", "CRM")), tmp_path, Here()).ran == 2
+    assert run(config, tmp_path, InProcessEngine()).ran == 1
+    assert run(replace(config, trials=2), tmp_path, InProcessEngine()).ran == 1
+    assert (
+        run(replace(config, trials=2, methods=("QL", "CRM")), tmp_path, InProcessEngine()).ran == 2
+    )
     with pytest.raises(InvalidArgumentError, match="methods"):
-        run(replace(config, trials=2), tmp_path, Here())
+        run(replace(config, trials=2), tmp_path, InProcessEngine())
 
 
 def test_a_folder_without_results_may_be_used_otherwise(tmp_path):
     with pytest.raises(RuntimeError):
         run(CONFIG, tmp_path, Broken())
     assert records_in(tmp_path) == []
-    assert run(replace(CONFIG, trials=1), tmp_path, Here()).ran == 4
+    assert run(replace(CONFIG, trials=1), tmp_path, InProcessEngine()).ran == 4
 
 
 def test_settings_that_nobody_can_read_any_more_are_written_anew(tmp_path):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     (tmp_path / "experiment.json").write_bytes(b'{"experiment": "comp')
-    assert run(CONFIG, tmp_path, Here()).ran == 0
+    assert run(CONFIG, tmp_path, InProcessEngine()).ran == 0
     assert read_study(tmp_path).config == CONFIG
 
 
 @pytest.mark.parametrize("told", [None, b'{"experiment": "comp', b"[]", b"\x00\xff"])
 def test_other_settings_do_not_take_results_over_that_nobody_says_the_settings_of(tmp_path, told):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     path, before = tmp_path / "experiment.json", contents(tmp_path)
     path.unlink() if told is None else path.write_bytes(told)
     for other in (replace(CONFIG, trials=1), RewardMachinesConfig(trials=1, methods=("QL",))):
         with pytest.raises(InvalidArgumentError, match="results of another run"):
-            run(other, tmp_path, Here())
+            run(other, tmp_path, InProcessEngine())
     assert path.exists() == (told is not None)
     assert contents(tmp_path) == before
-    assert run(CONFIG, tmp_path, Here()).ran == 0
+    assert run(CONFIG, tmp_path, InProcessEngine()).ran == 0
     assert read_study(tmp_path).config == CONFIG
 
 
-class Broken(Here):
+class Broken(InProcessEngine):
     def run(self, jobs):
         raise RuntimeError
         yield
@@ -172,7 +170,7 @@ def test_what_is_run_later_depends_on_what_was_found(tmp_path):
         def begin(self, jobs, there):
             stages.append(({job.trial.stage for job in jobs}, len(jobs), there))
 
-    outcome = run(config, tmp_path, Here(), watcher=Listening())
+    outcome = run(config, tmp_path, InProcessEngine(), watcher=Listening())
     assert stages == [({"tuning"}, 12, 0), ({"final"}, 2, 12)]
     assert outcome.ran == len(outcome.jobs) == 14
     final = [job for job in outcome.jobs if job.trial.stage == "final"]
@@ -205,26 +203,26 @@ def test_the_watcher_is_told_of_everything_after_it_was_written(tmp_path):
             assert read_record(tmp_path / f"{job.name}.json") == record
 
     watcher = Looking()
-    outcome = run(CONFIG, tmp_path, Here(), watcher=watcher)
+    outcome = run(CONFIG, tmp_path, InProcessEngine(), watcher=watcher)
     names = [job.name for job in sorted(outcome.jobs, key=lambda job: job.seed)]
     assert watcher.told == ["begin", *names, "end"], "all methods come along together"
 
 
 def test_ctrl_c_ends_a_run_and_what_was_found_stays(tmp_path):
     watcher = Notes(KeyboardInterrupt)
-    outcome = run(CONFIG, tmp_path, Here(), watcher=watcher)
+    outcome = run(CONFIG, tmp_path, InProcessEngine(), watcher=watcher)
     assert outcome.interrupted
     assert outcome.ran == 3
     assert watcher.told[-1] == "end"
     assert len(records_in(tmp_path)) == 3
-    again = run(CONFIG, tmp_path, Here())
+    again = run(CONFIG, tmp_path, InProcessEngine())
     assert (again.ran, again.interrupted) == (13, False)
 
 
 def test_an_error_of_the_runner_itself_is_not_swallowed_and_what_was_found_stays(tmp_path):
     watcher = Notes(RuntimeError)
     with pytest.raises(RuntimeError):
-        run(CONFIG, tmp_path, Here(), watcher=watcher)
+        run(CONFIG, tmp_path, InProcessEngine(), watcher=watcher)
     assert watcher.told[-1] == "end"
     assert len(records_in(tmp_path)) == 3
 
@@ -238,7 +236,7 @@ def test_a_training_that_ctrl_c_cut_short_is_no_result(tmp_path, monkeypatch):
         lambda *a, real=execution.train, **k: replace(real(*a, **k), interrupted=True),
     )
     config = LetterConfig(trials=1, times=(1,), methods=("planner",))
-    outcome = run(config, tmp_path, Here())
+    outcome = run(config, tmp_path, InProcessEngine())
     assert outcome.interrupted
     assert records_in(tmp_path) == []
 
@@ -247,7 +245,7 @@ def test_a_training_that_ctrl_c_cut_short_is_no_result(tmp_path, monkeypatch):
 
 
 def test_a_trial_that_fails_is_recorded_with_its_traceback_and_the_others_go_on(tmp_path, failing):
-    outcome = run(CONFIG, tmp_path, Here())
+    outcome = run(CONFIG, tmp_path, InProcessEngine())
     assert outcome.ran == 16
     assert {(job.trial.case, job.seed) for job, _ in outcome.failed} == {
         (case, seed) for case in ("1 items of mail", "1 N") for seed in (1, 2)
@@ -260,17 +258,17 @@ def test_a_trial_that_fails_is_recorded_with_its_traceback_and_the_others_go_on(
 
 
 def test_what_failed_is_reported_again_but_not_run_again(tmp_path, failing):
-    first = run(CONFIG, tmp_path, Here())
-    second = run(CONFIG, tmp_path, Here())
+    first = run(CONFIG, tmp_path, InProcessEngine())
+    second = run(CONFIG, tmp_path, InProcessEngine())
     assert second.ran == 0
     assert second.failed == first.failed
     assert set(failing.counts.values()) == {1}
 
 
 def test_what_failed_is_tried_again_once_if_that_is_asked_for(tmp_path, failing):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     failing.seeds.remove(2)
-    outcome = run(CONFIG, tmp_path, Here(), retry_failed=True)
+    outcome = run(CONFIG, tmp_path, InProcessEngine(), retry_failed=True)
     assert outcome.ran == 4
     assert {job.seed for job, _ in outcome.failed} == {1}
     again = {place: count for place, count in failing.counts.items() if count > 1}
@@ -279,13 +277,13 @@ def test_what_failed_is_tried_again_once_if_that_is_asked_for(tmp_path, failing)
 
 
 def test_a_trial_that_is_new_and_fails_is_not_tried_twice_in_one_run(tmp_path, failing):
-    outcome = run(CONFIG, tmp_path, Here(), retry_failed=True)
+    outcome = run(CONFIG, tmp_path, InProcessEngine(), retry_failed=True)
     assert len(outcome.failed) == 4
     assert set(failing.counts.values()) == {1}
 
 
 def test_what_failed_is_counted_but_in_no_statistics(tmp_path, failing):
-    run(CONFIG, tmp_path, Here())
+    run(CONFIG, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     group = study.group("RM", "1 N")
     assert (group.wanted, len(group.records), group.failed) == (4, 4, 2)
@@ -303,7 +301,7 @@ def test_a_candidate_that_fails_in_tuning_is_not_chosen(tmp_path, monkeypatch):
 
     monkeypatch.setattr(local_engine, "perform", perhaps)
     config = LetterConfig(trials=1, times=(1,), methods=("CQL",), tuning_trials=1)
-    outcome = run(config, tmp_path, Here())
+    outcome = run(config, tmp_path, InProcessEngine())
     assert len(outcome.failed) == 8
     (group,) = read_study(tmp_path).groups
     assert group.config["settings"]["learning_rate"] == 1.0
@@ -343,89 +341,13 @@ def test_another_seed_gives_another_training():
 
 # Processes
 
-SCRIPT = """
-import json, sys, time
-from pathlib import Path
-
-from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
-from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.execution import perform
-
-
-class Endless(ComplexityConfig):
-    def jobs(self, store):
-        trial = TrainingTrial("x", "CQL", "", world="Letter", task="anbcdn", learner="cql",
-                              steps=10**12, every=10**12, until=None)
-        return [Job(trial, seed) for seed in range(2)]
-
-
-def slowly(trial, seed):
-    time.sleep(float(sys.argv[2]))
-    return perform(trial, seed)
-
-
-local_engine.perform = slowly  # in the workers, too: each of them reads this file
-
-if __name__ == "__main__":
-    outcome = run(CONFIG, Path(sys.argv[1]), LocalEngine(2))
-    told = {"ran": outcome.ran, "interrupted": outcome.interrupted, "failed": len(outcome.failed)}
-    print(json.dumps({**told, "jobs": len(outcome.jobs)}))
-"""
-MANY = "ComplexityConfig(trials=8, most=2)"  # 48 jobs
-JOBS = 48
-
-
-class Script:
-    """A run in a process of its own."""
-
-    def __init__(self, place, pause=0.05, config=MANY):
-        self.folder = place / "records"
-        path = place / "experiment.py"
-        path.write_text(SCRIPT.replace("CONFIG", config))
-        self.process = subprocess.Popen(
-            [sys.executable, str(path), str(self.folder), str(pause)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    def wait_for(self, count):
-        deadline = time.monotonic() + WAIT
-        while len(records_in(self.folder)) < count:
-            assert time.monotonic() < deadline
-            assert self.process.poll() is None, self.process.communicate()[1]
-            time.sleep(0.01)
-
-    def children(self):
-        found = set()
-        for path in Path("/proc").glob("[0-9]*/stat"):
-            with contextlib.suppress(OSError):
-                state, parent = path.read_text().rpartition(")")[2].split()[:2]
-                if int(parent) == self.process.pid and state != "Z":
-                    found.add(int(path.parent.name))
-        return found
-
-    def workers(self):
-        found = set()
-        for child in self.children():
-            with contextlib.suppress(OSError):
-                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.add(child)
-        return found
-
-    def end(self):
-        told, errors = self.process.communicate(timeout=WAIT)
-        assert self.process.returncode == 0, errors
-        return json.loads(told)
-
 
 @pytest.fixture
 def script(tmp_path):
     started = []
 
     def start(*args, **kwargs):
-        started.append(Script(tmp_path, *args, **kwargs))
+        started.append(ExperimentProcess(tmp_path, *args, **kwargs))
         return started[-1]
 
     yield start
@@ -536,7 +458,7 @@ def test_two_runs_at_once_come_to_what_one_comes_to(script, tmp_path):
     assert all(each["jobs"] == JOBS and not each["failed"] for each in told)
     assert sum(each["ran"] for each in told) == JOBS, "every trial is run once"
     check_whole(one.folder)
-    outcome = run(ComplexityConfig(trials=8, most=2), tmp_path / "alone", Here())
+    outcome = run(ComplexityConfig(trials=8, most=2), tmp_path / "alone", InProcessEngine())
     alone, together = Store(tmp_path / "alone"), Store(one.folder)
     for job in outcome.jobs:
         assert without_times(together.find(job)) == without_times(alone.find(job))
@@ -587,7 +509,7 @@ def test_a_trial_that_kills_its_process_has_no_result_and_all_others_have(tmp_pa
 
 
 def test_what_was_lost_is_no_result_and_is_run_by_the_next_run(tmp_path):
-    class Losing(Here):
+    class Losing(InProcessEngine):
         def run(self, jobs):
             found = list(super().run(jobs))
             yield from found[1:]
@@ -598,7 +520,7 @@ def test_what_was_lost_is_no_result_and_is_run_by_the_next_run(tmp_path):
     assert "the same command tries again" in caught.value.fix
     assert len(records_in(tmp_path)) == 15
     check_whole(tmp_path)
-    again = run(CONFIG, tmp_path, Here())
+    again = run(CONFIG, tmp_path, InProcessEngine())
     assert (again.ran, again.failed) == (1, [])
 
 

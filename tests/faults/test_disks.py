@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 from support.experiment_driver import same
 
 from cranium.errors import FileAccessError
@@ -44,7 +44,7 @@ def records_of(folder: Path) -> dict[str, Record]:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     folder = tmp_path_factory.mktemp("undisturbed")
-    run(CONFIG, folder, Here())
+    run(CONFIG, folder, InProcessEngine())
     return records_of(folder)
 
 
@@ -88,7 +88,7 @@ def test_a_disk_that_is_full_at_any_size_leaves_whole_files_and_the_same_command
 
 @pytest.mark.parametrize("place", ["/proc/results", "/dev/null/results", "/sys/results"])
 def test_where_nothing_can_be_written_nothing_is_run(place: str) -> None:
-    engine = Here()
+    engine = InProcessEngine()
     with pytest.raises(FileAccessError, match="cannot make the folder"):
         run(CONFIG, Path(place), engine)
     assert engine.ran == []
@@ -141,7 +141,7 @@ def test_damaged_records_are_found_and_made_again(
     undisturbed: dict[str, Record],
 ) -> None:
     folder = tmp_path / "results"
-    run(CONFIG, folder, Here())
+    run(CONFIG, folder, InProcessEngine())
     for number in range(ROUNDS):
         rng = random.Random(f"{damage.__name__} {number}")
         paths = sorted(folder.glob("*-*.json"))
@@ -149,7 +149,7 @@ def test_damaged_records_are_found_and_made_again(
         before = {path: path.read_bytes() for path in paths if path not in damaged}
         for path in damaged:
             damage(path, rng)
-        engine = Here()
+        engine = InProcessEngine()
         with pytest.warns(DamagedRecordWarning):
             run(CONFIG, folder, engine)
         assert sorted(engine.ran) == sorted(path.stem for path in damaged)

@@ -9,7 +9,7 @@ from itertools import islice
 import matplotlib as mpl
 import numpy as np
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 
 from cranium.errors import InvalidArgumentError
 from cranium.experiments import (
@@ -50,7 +50,7 @@ SMALL = {
 
 @pytest.mark.parametrize("config", SMALL.values(), ids=SMALL)
 def test_every_study_can_be_drawn_and_reported(config, tmp_path):
-    outcome = run(config, tmp_path, Here())
+    outcome = run(config, tmp_path, InProcessEngine())
     assert outcome.failed == []
     study = read_study(tmp_path)
     for path in draw_study(study):
@@ -60,7 +60,7 @@ def test_every_study_can_be_drawn_and_reported(config, tmp_path):
 
 
 def test_the_page_tells_what_every_seed_gave(tmp_path):
-    run(SMALL["some solved"], tmp_path, Here())
+    run(SMALL["some solved"], tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     write_report([study], tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
@@ -79,7 +79,7 @@ def test_the_page_tells_what_every_seed_gave(tmp_path):
 
 
 def test_an_unfinished_study_says_so(tmp_path):
-    class Half(Here):
+    class Half(InProcessEngine):
         def run(self, jobs):
             yield from islice(super().run(jobs), 2)
             raise KeyboardInterrupt
@@ -108,7 +108,7 @@ def fail(tmp_path, method, case, seed=0):
 
 def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
     config = LetterConfig(3, times=(1, 2), methods=("planner",))
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     whole = {group.case: group for group in totals(read_study(tmp_path))}
     each = [read_study(tmp_path).group("planner", f"N = {n}").values for n in (1, 2)]
     assert whole[SUM].values == tuple(np.add(*each))
@@ -127,7 +127,7 @@ def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
 
 
 def test_a_failed_trial_does_not_stop_a_figure_of_sizes(tmp_path):
-    run(ComplexityConfig(most=2), tmp_path, Here())
+    run(ComplexityConfig(most=2), tmp_path, InProcessEngine())
     for seed in range(3):
         fail(tmp_path, "RM", "2 N", seed)
     fail(tmp_path, "CRA", "any N")
@@ -136,7 +136,7 @@ def test_a_failed_trial_does_not_stop_a_figure_of_sizes(tmp_path):
 
 def test_the_matrix_of_the_paper_has_a_column_for_every_tested_n(tmp_path):
     config = LetterConfig(1, protocol="paper", times=(1, 3), methods=("CQL",))
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     figure = letter.draw(study)["letter-paper"]
     (image,) = figure.axes[1].images
@@ -155,7 +155,7 @@ def test_times_grow():
 
 def test_what_was_not_solved_is_shown_as_such(tmp_path):
     config = LetterConfig(6, times=(1,), methods=("CRM",), tuning_trials=2, budget=2_200)
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     summary = study.group("CRM", "N = 1").summary
     assert 0 < summary.solved < summary.run
@@ -164,7 +164,7 @@ def test_what_was_not_solved_is_shown_as_such(tmp_path):
 
 
 def test_the_same_study_gives_the_same_files(tmp_path):
-    run(LetterConfig(2, times=(1, 2), methods=("planner",)), tmp_path, Here())
+    run(LetterConfig(2, times=(1, 2), methods=("planner",)), tmp_path, InProcessEngine())
     (path,) = draw_study(read_study(tmp_path))
     first = path.read_bytes(), path.with_suffix(".png").read_bytes()
     with mpl.rc_context({"font.size": 30}):  # somebody's own settings change nothing
@@ -174,14 +174,18 @@ def test_the_same_study_gives_the_same_files(tmp_path):
 
 def test_a_folder_may_be_renamed_and_keeps_its_name_in_tables(tmp_path):
     old = tmp_path / "letter-old"
-    run(LetterConfig(1, times=(1,), methods=("planner",)), old, Here())
+    run(LetterConfig(1, times=(1,), methods=("planner",)), old, InProcessEngine())
     assert json.loads((old / "experiment.json").read_text())["experiment"] == "letter"
     assert rows([read_study(old)])[0]["experiment"] == "letter-old"
 
 
 def test_captions_say_what_the_records_say(tmp_path):
     """A number about a result in a caption is in no source file: it comes from this run."""
-    run(RewardMachinesConfig(2, methods=("QL", "CRM"), budget=9_000), tmp_path / "a", Here())
+    run(
+        RewardMachinesConfig(2, methods=("QL", "CRM"), budget=9_000),
+        tmp_path / "a",
+        InProcessEngine(),
+    )
     study = read_study(tmp_path / "a")
     told = reward_machines.caption(study)
     assert "HRM" not in told
@@ -197,7 +201,7 @@ def test_captions_say_what_the_records_say(tmp_path):
     assert "the shortest way takes 29 steps (" in told
 
     run(RewardMachinesConfig(2, methods=("HRM",), cases=("all four",), budget=9_000),
-        tmp_path / "b", Here())  # fmt: skip
+        tmp_path / "b", InProcessEngine())  # fmt: skip
     study = read_study(tmp_path / "b")
     last = [r.result["rates"][-1][1] for r in study.group("HRM", "all four").records]
     assert f"HRM ends at {np.median(last):.2f} of the optimum with all four (published: 0.93)" in (
@@ -207,7 +211,7 @@ def test_captions_say_what_the_records_say(tmp_path):
 
 def test_the_caption_of_the_letters_states_the_sums_and_what_they_compare(tmp_path):
     config = LetterConfig(2, times=(1, 2), methods=("CQL", "CRM", "planner"), tuning_trials=1)
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     told = letter.caption(study)
     for group in totals(study):
@@ -218,7 +222,7 @@ def test_the_caption_of_the_letters_states_the_sums_and_what_they_compare(tmp_pa
     assert "it was not run" in told
     assert "not solved" not in told
     alone = replace(config, methods=("planner",))
-    run(alone, tmp_path / "alone", Here())
+    run(alone, tmp_path / "alone", InProcessEngine())
     told = letter.caption(read_study(tmp_path / "alone"))
     assert "machines" not in told.split("*Right:*")[1]
     assert "twelve" not in told
@@ -226,7 +230,7 @@ def test_the_caption_of_the_letters_states_the_sums_and_what_they_compare(tmp_pa
 
 def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
     config = LetterConfig(2, protocol="paper", times=(1,), methods=("CQL", "CRM+RS"))
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     records = [record for group in study.groups for record in group.records]
     failed = sum(last_success(record) < 1 - 1e-9 for record in records)
@@ -239,18 +243,18 @@ def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
 
 def test_the_caption_of_the_office_says_where_curves_end(tmp_path):
     config = OfficeConfig(1, mail=1, methods=("QL", "planner"), tuning_trials=1, budget=12_000)
-    run(config, tmp_path / "long", Here())
+    run(config, tmp_path / "long", InProcessEngine())
     assert "after 12,000 samples, that of planner after 10,000" in office.caption(
         read_study(tmp_path / "long")
     )
-    run(replace(config, budget=500), tmp_path / "short", Here())
+    run(replace(config, budget=500), tmp_path / "short", InProcessEngine())
     told = office.caption(read_study(tmp_path / "short"))
     assert "10,000" not in told
     assert "QL not solved (0 of 1 seeds)" in told
 
 
 def test_the_caption_of_the_sizes_has_the_sizes(tmp_path):
-    run(ComplexityConfig(1, most=4), tmp_path, Here())
+    run(ComplexityConfig(1, most=4), tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     two, four = (study.group("RM", f"{n} items of mail").values[0] for n in (2, 4))
     assert f"{four:.0f} unrolled up to 4, {four / two:.1f} times as many as up to 2" in (
@@ -260,7 +264,7 @@ def test_the_caption_of_the_sizes_has_the_sizes(tmp_path):
 
 def test_a_quick_run_is_labelled_as_one(tmp_path):
     config = LetterConfig(1, times=(1,), methods=("planner",)).quick()
-    run(config, tmp_path, Here())
+    run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     (path,) = draw_study(study)
     assert "A quick run" in path.with_suffix(".md").read_text()

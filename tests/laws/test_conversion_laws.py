@@ -7,10 +7,9 @@ from itertools import product
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from laws.test_machine_laws import SAME, machine_of
 from support.naive_machine import Rule, Spec, all_labels
 from support.naive_machine import run as naive_run
-from support.strategies import specs, words
+from support.strategies import ERROR_OF, build_or_reject, specs, words
 
 import cranium
 from cranium.automata.step_cost import with_step_cost
@@ -19,9 +18,9 @@ from cranium.errors import ConversionError, RunError
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
-def reward_machine_of(spec):
+def build_reward_machine(spec):
     """The reward machine of a spec without counters and silent transitions."""
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     return cranium.RewardMachine(
         propositions=machine.propositions,
         initial=machine.initial,
@@ -46,7 +45,7 @@ def behaviour(machine, word, experiences=None):
 @given(st.data())
 def test_theorem_1_1_a_constant_automaton_as_one_with_reward_functions(data):
     spec = data.draw(specs())
-    ccra = machine_of(spec)
+    ccra = build_or_reject(spec)
     cra = cranium.as_cra(ccra)
     word = data.draw(words(spec.propositions))
     experiences = [(object(), object(), object()) for _ in word]
@@ -59,7 +58,7 @@ def test_theorem_1_1_a_constant_automaton_as_one_with_reward_functions(data):
 @given(st.data())
 def test_theorem_1_2_a_reward_machine_as_a_counting_reward_automaton(data):
     spec = data.draw(specs(max_counters=0, silent=False))
-    rm = reward_machine_of(spec)
+    rm = build_reward_machine(spec)
     counters = data.draw(st.sampled_from([[], ["n"], ["n", "m"]]))
     cra = rm.as_cra(counters=counters)
     word = data.draw(words(spec.propositions))
@@ -76,8 +75,8 @@ def test_theorem_1_2_a_reward_machine_as_a_counting_reward_automaton(data):
 def test_rewards_on_states_are_paid_on_every_step_out_of_them(data):
     spec = data.draw(specs(max_counters=0, silent=False, rewards=(0.0,)))
     pays = {state: data.draw(st.sampled_from([0.0, 1.0, -2.0])) for state in spec.states}
-    free = machine_of(spec)
-    rm = reward_machine_of(spec).replace(state_rewards=pays)
+    free = build_or_reject(spec)
+    rm = build_reward_machine(spec).replace(state_rewards=pays)
     word = data.draw(words(spec.propositions))
     try:
         trace = free.run(word)
@@ -100,7 +99,7 @@ def unrolled_or_skip(machine, limit):
 @given(st.data())
 def test_unrolling_runs_like_the_automaton_until_a_counter_passes_the_limit(data):
     spec = data.draw(specs())
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     limit = data.draw(st.integers(0, 4))
     rm = unrolled_or_skip(machine, limit)
     assert rm.is_reward_machine
@@ -163,12 +162,12 @@ def overlap(one, other):
 @given(st.data())
 def test_a_price_for_every_step_is_paid_for_every_label_and_changes_nothing_else(data):
     spec = data.draw(st.one_of(specs(), sparse()))
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     costly = with_step_cost(machine, 0.25)
     word = data.draw(words(spec.propositions))
     passed, rewards, trouble = naive_run(spec, word)
     if trouble:
-        with pytest.raises(SAME[trouble]):
+        with pytest.raises(ERROR_OF[trouble]):
             costly.run(word)
         word = word[: len(passed) - 1]
     trace = costly.run(word)
@@ -245,7 +244,7 @@ def test_a_price_does_not_make_a_state_larger_than_states_may_be():
 @given(st.data())
 def test_minimise_keeps_the_behaviour_and_leaves_no_two_equal_states(data):
     spec = data.draw(specs())
-    machine = unrolled_or_skip(machine_of(spec), data.draw(st.integers(0, 2)))
+    machine = unrolled_or_skip(build_or_reject(spec), data.draw(st.integers(0, 2)))
     small = cranium.minimise(machine)
     assert small.size.states <= machine.size.states
     answer = cranium.equivalent(machine, small)
@@ -265,8 +264,8 @@ def started(machine, state):
 @SLOW
 @given(st.data())
 def test_a_distinguishing_word_distinguishes_and_is_shortest(data):
-    one = machine_of(data.draw(specs(max_counters=1, silent=False)))
-    other = machine_of(data.draw(specs(max_counters=1, silent=False)))
+    one = build_or_reject(data.draw(specs(max_counters=1, silent=False)))
+    other = build_or_reject(data.draw(specs(max_counters=1, silent=False)))
     answer = cranium.equivalent(one, other, bound=200)
     shared = sorted({*one.propositions, *other.propositions})
     if answer.word is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from experiments.test_records import Here
+from support.engines import InProcessEngine
 
 from cranium.errors import CraniumError, FileFormatError
 from cranium.experiments import (
@@ -112,7 +112,7 @@ def finished(tmp_path_factory):
     made = {}
     for name, config in STUDIES.items():
         made[name] = tmp_path_factory.mktemp("study") / name
-        assert run(config, made[name], Here()).failed == []
+        assert run(config, made[name], InProcessEngine()).failed == []
     return made
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from support import naive_machine as naive
-from support.strategies import build, specs, words
+from support.strategies import ERROR_OF, build, build_or_reject, specs, words
 
 import cranium
 from cranium import Configuration
@@ -16,32 +16,16 @@ from cranium.errors import (
     CounterUnderflowError,
     NoTransitionError,
     SilentLoopError,
-    StaticSilentLoopError,
 )
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-SAME = {
-    naive.Below: CounterUnderflowError,
-    naive.Endless: SilentLoopError,
-    naive.Stuck: NoTransitionError,
-}
-
-
-def machine_of(spec):
-    """The machine of a specification, unless its silent transitions are refused as they may be."""
-    try:
-        return build(spec)
-    except (StaticSilentLoopError, CounterUnderflowError, cranium.errors.RewardError):
-        assume(False)
-    except cranium.errors.TerminalStateError:
-        assume(False)
 
 
 @SLOW
 @given(st.data())
 def test_a_machine_runs_as_the_naive_interpreter_does(data):
     spec = data.draw(specs())
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     word = data.draw(words(spec.propositions))
     passed, rewards, trouble = naive.run(spec, word)
     if trouble is None:
@@ -51,7 +35,7 @@ def test_a_machine_runs_as_the_naive_interpreter_does(data):
         assert trace.ended == (passed[-1][0] in spec.terminal)
         assert trace.accepted == (passed[-1][0] == "won" and len(passed) == len(word) + 1)
     else:
-        with pytest.raises(SAME[trouble]):
+        with pytest.raises(ERROR_OF[trouble]):
             machine.run(word)
 
 
@@ -59,7 +43,7 @@ def test_a_machine_runs_as_the_naive_interpreter_does(data):
 @given(st.data())
 def test_delta_and_lambda_agree_with_step(data):
     spec = data.draw(specs(silent=False))
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     state = data.draw(st.sampled_from(spec.states))
     counters = tuple(data.draw(st.integers(0, 3)) for _ in spec.counters)
     label = data.draw(st.sampled_from(naive.all_labels(spec.propositions)))
@@ -81,7 +65,7 @@ def test_delta_and_lambda_agree_with_step(data):
 @SLOW
 @given(specs())
 def test_files_pickles_and_equality_keep_a_machine(spec):
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     for form in ("yaml", "json"):
         text = cranium.dumps(machine, form=form)
         again = cranium.loads(text, form=form)
@@ -114,7 +98,7 @@ def test_one_label_too_many_in_a_guard_is_found_as_an_overlap(data):
 @given(st.data())
 def test_check_never_calls_unreachable_what_a_run_reaches(data):
     spec = data.draw(specs())
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     try:
         findings = cranium.check(machine, bound=20)
     except SilentLoopError:

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
-from laws.test_machine_laws import SAME, machine_of
 from support import naive_machine as naive
-from support.strategies import specs
+from support.strategies import ERROR_OF, build_or_reject, specs
 
 import cranium
 from cranium import Configuration, CountingRewardAutomaton, Transition
@@ -60,7 +59,7 @@ def expected(spec, word, limit):
         seen.append((reward, ends, state in spec.accepting and not over, over))
         if ends:
             return seen
-    return [*seen, SAME[trouble]] if trouble else seen
+    return [*seen, ERROR_OF[trouble]] if trouble else seen
 
 
 def by_unrolling(rm, word):
@@ -184,7 +183,7 @@ def climbing(draw):
 def test_a_limit_is_about_where_the_machine_comes_to_rest(data):
     spec = data.draw(st.one_of(climbing(), climbing(), specs()))
     assume(spec.counters)
-    machine = machine_of(spec)
+    machine = build_or_reject(spec)
     limit = data.draw(st.sampled_from([2, 1, 3, 0]))
     labels = naive.all_labels(spec.propositions)
     word = data.draw(st.lists(st.sampled_from(labels), min_size=1, max_size=12))

@@ -9,25 +9,23 @@ from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
-from support.strategies import build, specs, words
+from support.random_tasks import tasks
+from support.strategies import build_for_tables, specs, words
 
 import cranium
 from cranium.aamdp import TabularProduct
-from cranium.errors import AutomatonError, CounterUnderflowError, RunError, SpaceError
+from cranium.errors import CounterUnderflowError, RunError, SpaceError
 from cranium.tables import ConfigurationSpace
 from cranium.tables.configurations import OVERFLOW, is_overflow, reachable_configurations
 from cranium.tables.space import REFUSED
 from cranium.worlds import (
-    FiniteEnv,
     LetterEnv,
     LetterSpec,
     OfficeWorld,
-    Outcome,
     TabularWorld,
 )
 
@@ -42,18 +40,10 @@ def every_label(machine):
     return [c for size in range(len(names) + 1) for c in combinations(names, size)]
 
 
-def machine_of(spec):
-    """The machine of a specification, unless it may not be built."""
-    try:
-        return build(spec, silent_limit=200)
-    except (AutomatonError, RunError):
-        reject()
-
-
 @SLOW
 @given(specs(), st.integers(0, 4))
 def test_every_entry_is_what_the_automaton_does(spec, limit):
-    machine = machine_of(spec)
+    machine = build_for_tables(spec)
     assume(max(machine.start.counters, default=0) <= limit)  # silent transitions may count at once
     space = ConfigurationSpace(machine, every_label(machine), counter_limit=limit).complete()
     tables = space.tables
@@ -81,7 +71,7 @@ def test_every_entry_is_what_the_automaton_does(spec, limit):
 @SLOW
 @given(specs(), st.integers(0, 4))
 def test_the_closure_is_what_any_labels_lead_to(spec, limit):
-    machine = machine_of(spec)
+    machine = build_for_tables(spec)
     assume(max(machine.start.counters, default=0) <= limit)  # silent transitions may count at once
     space = ConfigurationSpace(machine, every_label(machine), counter_limit=limit).complete()
     assert {*space.configurations} - {OVERFLOW} == {*reachable_configurations(machine, limit)} - {
@@ -93,7 +83,7 @@ def test_the_closure_is_what_any_labels_lead_to(spec, limit):
 @given(st.data())
 def test_growing_and_closed_spaces_agree_on_every_word(data):
     spec = data.draw(specs())
-    machine = machine_of(spec)
+    machine = build_for_tables(spec)
     word = data.draw(words(spec.propositions))
     growing = ConfigurationSpace(machine, every_label(machine), counter_limit=3)
     closed = ConfigurationSpace(machine, every_label(machine), counter_limit=3).complete()
@@ -115,7 +105,7 @@ def test_growing_and_closed_spaces_agree_on_every_word(data):
 @given(st.data())
 def test_many_steps_are_as_many_single_steps(data):
     spec = data.draw(specs())
-    machine = machine_of(spec)
+    machine = build_for_tables(spec)
     many = ConfigurationSpace(machine, every_label(machine), counter_limit=3)
     if data.draw(st.booleans()):
         many.complete()
@@ -177,47 +167,10 @@ def test_the_wrapper_and_the_tabular_product_are_one(world, task, limit):
     assert (overflows > 0) == (task == "anbcdn"), "the walk must have met an overflow"
 
 
-class RandomWorld(FiniteEnv):
-    """A world that Hypothesis has drawn: for each pair, outcomes with weights, events, ends."""
-
-    def __init__(self, states, table, vocabulary):
-        super().__init__()
-        self.states, self.table, self.vocabulary = states, table, vocabulary
-        self.action_space = gym.spaces.Discrete(2)
-        self.observation_space = gym.spaces.MultiDiscrete([states])
-
-    def initial(self, options):
-        return [(1.0, 0)]
-
-    def outcomes(self, state, action):
-        row = self.table[state * 2 + action]
-        total = sum(weight for weight, *_ in row)
-        return [Outcome(weight / total, after, ends) for weight, after, _, ends in row]
-
-    def label(self, state, action, after):
-        row = self.table[state * 2 + action]
-        return next(events for _, found, events, _ in row if found == after)
-
-    def observe(self, state):
-        return np.array([state])
-
-
-@st.composite
-def random_worlds(draw, vocabulary):
-    states = draw(st.integers(1, 4))
-    events = st.frozensets(st.sampled_from(vocabulary))
-    outcome = st.tuples(st.integers(1, 3), st.integers(0, states - 1), events, st.booleans())
-    row = st.lists(outcome, min_size=1, max_size=3, unique_by=lambda found: found[1])
-    table = draw(st.lists(row, min_size=2 * states, max_size=2 * states))
-    return RandomWorld(states, table, vocabulary)
-
-
 @SLOW
 @given(st.data())
 def test_on_random_worlds_and_machines_the_wrapper_and_the_tabular_product_are_one(data):
-    spec = data.draw(specs())
-    machine = machine_of(spec)
-    world = data.draw(random_worlds(machine.propositions))
+    machine, world = data.draw(tasks(counters=2))
     # Our worlds pay nothing: it only decides which way a step goes.
     slowly = data.draw(st.booleans())
     env = cranium.product(world, machine, counter_limit=3, add_ground_reward=slowly)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.test_tabular import letter
+from support.environments import make_letter_product
 
 import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
@@ -16,7 +16,7 @@ from cranium.worlds import LetterEnv, PointWorld
 
 @pytest.fixture(scope="module")
 def solved():
-    return train(letter(1), "planner", steps=2000, until="solved").policy
+    return train(make_letter_product(1), "planner", steps=2000, until="solved").policy
 
 
 KINDS = {
@@ -52,7 +52,7 @@ def succeeds(env, act):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_dtype_makes_a_policy_act_at_random(solved, kind):
     """The cure that was suggested, with_unknown("random"), took the success from 1 to 0."""
-    env = letter(1)
+    env = make_letter_product(1)
     policy = solved.with_unknown("random")
 
     def act(observation, info):
@@ -185,14 +185,14 @@ def test_a_policy_acts_beside_a_monitor_without_gymnasium(solved):
 
 
 def test_a_network_knows_an_observation_whatever_its_dtype(tmp_path):
-    policy = train(letter(1), "cdqn", steps=200, hidden=(8, 8)).policy
+    policy = train(make_letter_product(1), "cdqn", steps=200, hidden=(8, 8)).policy
     policy.save(tmp_path / "agent.npz")
     info = {"machine_state": "counting", "counters": (0,)}
     for agent in (policy, cranium.Policy.load(tmp_path / "agent.npz")):
         wanted = agent(np.array([4, 4, 1]), agent.automaton.start)
         for kind in KINDS.values():
             assert agent.act(kind([4, 4, 1]), info) == wanted
-        observation, start = letter(1).reset(seed=0)
+        observation, start = make_letter_product(1).reset(seed=0)
         assert agent.act(observation, start) == wanted
         with pytest.raises(PolicyError, match=r"has the shape \(2,\), not \(3,\)"):
             agent.act([4, 4], info)
@@ -209,7 +209,7 @@ def test_an_actor_acts_on_plain_numbers():
 
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
 def test_a_network_refuses_another_shape_however_it_shows_cells(cells):
-    policy = train(letter(1), "cdqn", steps=100, hidden=(8, 8), cells=cells).policy
+    policy = train(make_letter_product(1), "cdqn", steps=100, hidden=(8, 8), cells=cells).policy
     info = {"machine_state": "counting", "counters": (0,)}
     for wrong in (np.array([[4, 4, 1]]), np.array([[4], [4], [1]]), [[4, 4, 1]]):
         with pytest.raises(PolicyError, match=r"has the shape .*, not \(3,\)"):

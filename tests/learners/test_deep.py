@@ -10,9 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from laws.test_table_laws import RandomWorld
 from support.naive_networks import NaiveDQN, NaiveTD3
-from support.random_tasks import lively_machine, lively_world, paying_machine
+from support.random_tasks import RandomWorld, lively_machine, lively_world, paying_machine
 
 import cranium
 from cranium.aamdp.planning import find_product, tabulate_product

@@ -7,8 +7,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.test_live import line
-from learners.test_tabular import letter
+from support.environments import make_letter_product, make_row_product
 from support.random_tasks import paying_machine
 
 import cranium
@@ -61,7 +60,7 @@ def office():
 @pytest.mark.parametrize(
     ("make", "learner", "steps", "settings"),
     [
-        (letter, "cql", 3000, {}),
+        (make_letter_product, "cql", 3000, {}),
         (lake, "ql", 4000, {"exploration": 0.9}),
         (lake, "planner", 400, {"highest_reward": 2.0}),
         (office, "hrm", 4000, {}),
@@ -85,7 +84,7 @@ def test_the_log_is_what_the_environment_saw_bit_for_bit_on_both_paths(
 
 @pytest.mark.parametrize("path", PATHS)
 def test_without_being_asked_for_there_is_no_log(path):
-    result = train(letter(), steps=500, path=path, evaluation_episodes=1)
+    result = train(make_letter_product(), steps=500, path=path, evaluation_episodes=1)
     assert result.log.shape == (0, 3)
     assert result.log.dtype == np.float64
     assert result.streak_at is None
@@ -93,7 +92,7 @@ def test_without_being_asked_for_there_is_no_log(path):
 
 
 def test_more_episodes_than_the_ring_has_rows_are_all_logged():
-    env = letter(max_episode_steps=1)
+    env = make_letter_product(max_episode_steps=1)
     result = train(env, "ql", steps=50_001, evaluate_every=50_001, log=True)
     assert result.log[:, 0].tolist() == list(range(1, 50_002))
     again = pickle.loads(pickle.dumps(result))
@@ -116,10 +115,10 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
         return status
 
     how = {"steps": 70_000, "seed": 1, "evaluate_every": 30_000, "log": True}
-    expected = train(letter(), **how)
+    expected = train(make_letter_product(), **how)
     monkeypatch.setattr(training, "Loop", Kept)
     monkeypatch.setattr(QLearningAgent, "run", interrupted)
-    result = train(letter(), **how)
+    result = train(make_letter_product(), **how)
     assert result.interrupted
     assert result.samples == 30_000
     assert len(result.log) == result.episodes
@@ -130,7 +129,7 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
 
 
 def test_a_schedule_over_episodes_stands_still_while_none_ends():
-    env, other = (line(100, horizon=horizon) for horizon in (1, 50))
+    env, other = (make_row_product(100, horizon=horizon) for horizon in (1, 50))
     random, greedy = Schedule(1.0, 0.0, 1, unit="episodes"), Schedule(0.0, 0.0, 1)
     how = {"steps": 40, "evaluate_every": 40, "learning_rate": 0.3}
     first = train(other, "ql", exploration=random, **how)
@@ -145,9 +144,9 @@ def test_a_schedule_over_episodes_stands_still_while_none_ends():
 
 def test_a_policy_with_such_a_schedule_is_saved_and_read(tmp_path):
     config = TabularConfig(exploration=Schedule(1.0, 0.1, 30, unit="episodes"))
-    result = train(letter(), config=config, steps=2000)
+    result = train(make_letter_product(), config=config, steps=2000)
     result.policy.save(tmp_path / "agent.npz")
-    told = cranium.Policy.load(tmp_path / "agent.npz", letter()).about["config"]
+    told = cranium.Policy.load(tmp_path / "agent.npz", make_letter_product()).about["config"]
     exploration = Schedule(**told.pop("exploration"))
     assert TabularConfig(**told, exploration=exploration) == config
     assert pickle.loads(pickle.dumps(result)).config == config
@@ -156,7 +155,7 @@ def test_a_policy_with_such_a_schedule_is_saved_and_read(tmp_path):
 def test_progress_knows_schedules_over_episodes(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     exploration = Schedule(1.0, 0.25, 1, unit="episodes")
-    train(letter(), steps=2000, exploration=exploration, progress=True)
+    train(make_letter_product(), steps=2000, exploration=exploration, progress=True)
     assert "ε 0.25" in capsys.readouterr().err
 
 
@@ -172,7 +171,8 @@ def complete(log, episodes):
 def test_a_streak_stops_the_training_and_says_exactly_when(learner):
     how = {"steps": 100_000, "seed": 2, "until": Streak(10), "evaluate_every": 70_000}
     one, other = (
-        train(letter(), learner, path=path, evaluation_episodes=1, **how) for path in PATHS
+        train(make_letter_product(), learner, path=path, evaluation_episodes=1, **how)
+        for path in PATHS
     )
     assert one.streak_at == complete(one.log, 10)
     assert one.streak_at <= one.samples <= one.streak_at + 1000
@@ -183,7 +183,7 @@ def test_a_streak_stops_the_training_and_says_exactly_when(learner):
 
 @pytest.mark.parametrize("path", PATHS)
 def test_where_there_is_no_streak_all_samples_are_taken(path):
-    result = train(letter(max_episode_steps=5), steps=3000, until=Streak(1), path=path)
+    result = train(make_letter_product(max_episode_steps=5), steps=3000, until=Streak(1), path=path)
     assert (result.samples, result.streak_at) == (3000, None)
     assert len(result.log) == result.episodes >= 600
 
@@ -216,13 +216,13 @@ def test_the_ring_may_be_emptied_at_any_time():
 def test_nonsense_is_refused():
     for wrong in ("streak", 100, ["solved"]):
         with pytest.raises(InvalidArgumentError, match="or a streak, not") as problem:
-            train(letter(), steps=10, until=wrong)
+            train(make_letter_product(), steps=10, until=wrong)
         assert "Streak(100)" in str(problem.value)
     for wrong in (0, -1, 2.5, None, True):
         with pytest.raises(InvalidArgumentError, match="the length of a streak is a whole number"):
             Streak(wrong)
     with pytest.raises(InvalidArgumentError, match="log is true or false, not 'file'"):
-        train(letter(), steps=10, log="file")
+        train(make_letter_product(), steps=10, log="file")
     for wrong in ("steps", "Episodes", None, 3, ["samples"]):
         with pytest.raises(InvalidArgumentError, match="is samples or episodes, not") as problem:
             Schedule(1.0, 0.0, 10, unit=wrong)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from learners.test_tabular import letter
+from support.environments import make_letter_product
 
 import cranium
 from cranium.aamdp import kernels
@@ -103,13 +103,13 @@ def test_episodes_without_a_horizon_are_cut_off_and_the_result_says_where():
 
 def test_without_a_horizon_the_policy_is_evaluated_ten_times_and_not_a_hundred():
     task = cranium.library.load("anbcdn")
-    for env, times in ((endless(LetterEnv.experiment(1), task), 10), (letter(1), 100)):
+    for env, times in ((endless(LetterEnv.experiment(1), task), 10), (make_letter_product(1), 100)):
         result = train(env, "ql", steps=200, path="python", evaluation_episodes=1)
         assert len(result.curve) == times
 
 
 def test_what_is_no_policy_is_refused():
-    env = letter(1)
+    env = make_letter_product(1)
     for wrong in (cranium.solve(env).policy, None, "agent.npz"):
         with pytest.raises(InvalidArgumentError, match="a policy is what"):
             cranium.evaluate(env, wrong)
@@ -224,8 +224,8 @@ def refuse(*args, **options):
 
 @pytest.mark.parametrize("learner", ["cql", "planner"])
 def test_a_counter_limit_below_the_task_leaves_the_optimum_as_it_is(learner):
-    result = train(letter((1, 2)), learner, steps=6000, seed=0, counter_limit=1)
-    whole = cranium.solve(letter(2)).start_value
+    result = train(make_letter_product((1, 2)), learner, steps=6000, seed=0, counter_limit=1)
+    whole = cranium.solve(make_letter_product(2)).start_value
     assert result.evaluation.optimum[1] == pytest.approx(whole)
     assert result.evaluation.success[1] == 0
     assert max(max(x.counters, default=0) for x in result.policy.configurations) == 1
@@ -409,6 +409,6 @@ def test_every_seed_is_prepared_once(learner, path, monkeypatch):
 
     monkeypatch.setattr(training, "RunBuilder", counted)
     told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 1, "path": path}
-    results = train_seeds(letter(1), learner, seeds=range(3), **told)
+    results = train_seeds(make_letter_product(1), learner, seeds=range(3), **told)
     assert [result.seed for result in results] == [0, 1, 2]
     assert len(calls) == 3

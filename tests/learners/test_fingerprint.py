@@ -12,7 +12,7 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.test_tabular import letter
+from support.environments import make_letter_product
 
 import cranium
 from cranium.errors import PolicyError
@@ -21,7 +21,8 @@ from cranium.learners.fingerprint import CODE, differences, fingerprint
 from cranium.worlds import LetterEnv, Outcome, PointWorld, WaterWorld
 from cranium.worlds.finite import FiniteEnv
 
-OLD = Path(__file__).parent / "old"
+TEXT_FINGERPRINT = Path(__file__).parents[1] / "golden" / "policies_with_text_fingerprint"
+"""Policy files in which the fingerprint of the world is one text, as it was at first."""
 
 
 class Coin(FiniteEnv):
@@ -307,7 +308,7 @@ def test_the_code_of_a_labelling_is_the_same_in_every_process():
 def test_a_listed_world_is_known_by_what_it_does_not_by_its_names(tmp_path):
     """The same table from an id, from a class, and with events that somebody else wrote."""
     path = tmp_path / "agent.npz"
-    train(letter(1), "ql", steps=100).policy.save(path)
+    train(make_letter_product(1), "ql", steps=100).policy.save(path)
     made = gym.make("cranium/Letter-anbcdn-v0", times=1)
     cranium.Policy.load(path, made)
     world = LetterEnv.experiment(1)
@@ -315,12 +316,12 @@ def test_a_listed_world_is_known_by_what_it_does_not_by_its_names(tmp_path):
     cranium.Policy.load(path, by_hand)
 
 
-# Files of the version before
+# Policy files of an older version, whose fingerprint is one text
 
 
 @pytest.mark.parametrize("name", ["table", "network", "actor"])
-def test_files_of_the_version_before_still_load(name):
-    policy = cranium.Policy.load(OLD / f"{name}.npz")
+def test_policy_files_with_a_text_fingerprint_still_load(name):
+    policy = cranium.Policy.load(TEXT_FINGERPRINT / f"{name}.npz")
     info = {
         "machine_state": policy.automaton.start.state,
         "counters": policy.automaton.start.counters,
@@ -329,26 +330,28 @@ def test_files_of_the_version_before_still_load(name):
     assert policy.action_space.contains(policy.act(seen, info))
 
 
-def test_an_old_file_is_held_against_what_it_knows():
+def test_a_text_fingerprint_is_compared_with_the_world():
     def point(**more):
         return product_of(PointWorld(mail=1, **more), "point-visit")
 
-    env = letter(1)
-    policy = cranium.Policy.load(OLD / "table.npz", env).with_unknown("nearest")
+    env = make_letter_product(1)
+    policy = cranium.Policy.load(TEXT_FINGERPRINT / "table.npz", env).with_unknown("nearest")
     assert cranium.evaluate(env, policy).solved
-    cranium.Policy.load(OLD / "network.npz", env)
-    cranium.Policy.load(OLD / "actor.npz", point())
+    cranium.Policy.load(TEXT_FINGERPRINT / "network.npz", env)
+    cranium.Policy.load(TEXT_FINGERPRINT / "actor.npz", point())
     for name in ("table", "network"):
         with pytest.raises(PolicyError, match="another world"):
-            cranium.Policy.load(OLD / f"{name}.npz", letter(2))
+            cranium.Policy.load(TEXT_FINGERPRINT / f"{name}.npz", make_letter_product(2))
         with pytest.raises(PolicyError, match="another world"):
-            cranium.Policy.load(OLD / f"{name}.npz", letter(1, start=(5, 5)))
+            cranium.Policy.load(
+                TEXT_FINGERPRINT / f"{name}.npz", make_letter_product(1, start=(5, 5))
+            )
 
 
-def test_an_old_file_is_written_again_and_keeps_what_it_knew(tmp_path):
-    policy = cranium.Policy.load(OLD / "table.npz", letter(1))
+def test_a_policy_with_a_text_fingerprint_keeps_it_when_saved_again(tmp_path):
+    policy = cranium.Policy.load(TEXT_FINGERPRINT / "table.npz", make_letter_product(1))
     policy.save(tmp_path / "again.npz")
-    again = cranium.Policy.load(tmp_path / "again.npz", letter(1))
+    again = cranium.Policy.load(tmp_path / "again.npz", make_letter_product(1))
     assert np.array_equal(again.q, policy.q)
     with pytest.raises(PolicyError, match="another world"):
-        cranium.Policy.load(tmp_path / "again.npz", letter(2))
+        cranium.Policy.load(tmp_path / "again.npz", make_letter_product(2))

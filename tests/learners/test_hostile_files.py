@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import cranium
+from cranium import npz
 from cranium.errors import FileAccessError, FileFormatError, SpaceError
-from cranium.learners import archive, policy_files
+from cranium.learners import policy_files
 
 MOST_MEMORY = 64 << 20
 
@@ -180,7 +181,7 @@ def test_arrays_come_back_as_they_were(tmp_path):
     for save in (np.savez, np.savez_compressed):
         stream = io.BytesIO()
         save(stream, **given)
-        found = archive.read_arrays(stream)
+        found = npz.read_arrays(stream)
         assert {name: (a.dtype, a.shape) for name, a in found.items()} == {
             name: (a.dtype, a.shape) for name, a in given.items()
         }
@@ -193,7 +194,7 @@ def test_a_damaged_array_is_found_out_by_its_checksum():
     raw = bytearray(stream.getvalue())
     raw[raw.index(b"\n") + 100] ^= 1
     with pytest.raises(zipfile.BadZipFile, match="CRC"):
-        archive.read_arrays(io.BytesIO(raw))
+        npz.read_arrays(io.BytesIO(raw))
 
 
 @pytest.mark.parametrize("way", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -204,7 +205,7 @@ def test_an_array_that_is_shorter_than_it_claims_is_not_filled_from_memory(way):
     raw = bytearray(stream.getvalue())
     struct.pack_into("<L", raw, raw.index(b"PK\x01\x02") + 24, len(head) + 400)
     with pytest.raises(ValueError, match="an array that ends after 8 bytes"):
-        archive.read_arrays(io.BytesIO(raw))
+        npz.read_arrays(io.BytesIO(raw))
 
 
 def test_a_pipe_is_refused_and_nobody_waits_for_it(tmp_path):

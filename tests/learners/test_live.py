@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from learners.test_tabular import CONFIGS, letter
 from support import environments as envs
-from support.random_tasks import paying_machine, tasks
+from support.environments import make_letter_product, make_row_product
+from support.random_tasks import TABULAR_CONFIGS, paying_machine, tasks
+from support.training_paths import assert_same_results, train_on_both_paths
 
 import cranium
 from cranium.errors import (
@@ -30,44 +31,18 @@ ENDLESS = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
-def assert_same(one, other):
-    """The values of all that was met in Python are those of the compiled loop."""
-    for number, seen in enumerate(other.policy.observations):
-        row = one.policy.number(seen)
-        for place, configuration in enumerate(one.policy.configurations):
-            assert np.array_equal(
-                one.q[row, place], other.q[number, other.policy.place(configuration)]
-            )
-    assert (one.samples, one.episodes, one.successes, one.overflows) == (
-        other.samples,
-        other.episodes,
-        other.successes,
-        other.overflows,
-    )
-    assert np.array_equal(one.log, other.log)
-    assert len(one.log) == one.episodes
-
-
-def both(env, learner="cql", **options):
-    options |= {"evaluate_every": options["steps"], "log": True}
-    one = train(env, learner, path="compiled", **options)
-    other = train(env, learner, path="python", **options)
-    assert (one.path, other.path) == ("compiled", "python")
-    return one, other
-
-
 @SLOW
 @given(st.data())
 def test_both_paths_give_the_same_values(data):
     machine, world = data.draw(tasks(counters=2))
     horizon = data.draw(st.integers(1, 12))
     env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
-    config = data.draw(CONFIGS)
+    config = data.draw(TABULAR_CONFIGS)
     try:
-        one, other = both(env, steps=50, seed=5, config=config, counter_limit=3)
+        one, other = train_on_both_paths(env, steps=50, seed=5, config=config, counter_limit=3)
     except RunError:
         reject()  # some way leads to an error
-    assert_same(one, other)
+    assert_same_results(one, other)
 
 
 @pytest.mark.parametrize("learner", ["ql", "cql", "planner"])
@@ -75,13 +50,13 @@ def test_a_slippery_lake_is_the_same_on_both_paths(learner):
     lake = gym.make("FrozenLake-v1", is_slippery=True)
     goal = cranium.labelling_from_cells({15: "goal"})
     env = cranium.product(lake, cranium.compile_language("goal"), goal)
-    assert_same(*both(env, learner, steps=4000, seed=1))
+    assert_same_results(*train_on_both_paths(env, learner, steps=4000, seed=1))
 
 
 @pytest.mark.parametrize("observation", ["markov", "cell"])
 def test_the_planner_is_the_same_on_both_paths(observation):
-    env = letter((1, 2), observation=observation)
-    one, other = both(env, "planner", steps=500, seed=2)
+    env = make_letter_product((1, 2), observation=observation)
+    one, other = train_on_both_paths(env, "planner", steps=500, seed=2)
     chosen = one.policy.q[[one.policy.number(o) for o in other.policy.observations]]
     places = [other.policy.place(x) for x in one.policy.configurations]
     assert np.array_equal(chosen, other.policy.q[:, places])
@@ -91,12 +66,14 @@ def test_what_the_world_pays_and_reward_functions_are_the_same_on_both_paths():
     lake = gym.make("FrozenLake-v1", is_slippery=True)
     goal = cranium.labelling_from_cells({15: "goal"})
     env = cranium.product(lake, paying_machine(), goal, add_ground_reward=True)
-    one, other = both(env, steps=3000, seed=1)
-    assert_same(one, other)
+    one, other = train_on_both_paths(env, steps=3000, seed=1)
+    assert_same_results(one, other)
     assert np.abs(one.q).max() > 0.6
     with pytest.raises(InvalidArgumentError, match="highest_reward"):
         train(env, "planner", steps=10)
-    assert_same(*both(env, "planner", steps=300, config=PlannerConfig(highest_reward=2.0)))
+    assert_same_results(
+        *train_on_both_paths(env, "planner", steps=300, config=PlannerConfig(highest_reward=2.0))
+    )
 
 
 def test_configurations_are_added_as_they_are_met_where_not_all_fit():
@@ -153,7 +130,7 @@ def test_cells_and_actions_that_no_table_can_have_are_refused_with_a_way_out():
 
 
 def test_wrappers_around_the_product_take_part():
-    env = gym.wrappers.RecordEpisodeStatistics(letter(1))
+    env = gym.wrappers.RecordEpisodeStatistics(make_letter_product(1))
     train(env, "ql", path="python", steps=500, evaluate_every=500)
     assert env.episode_count > 3
 
@@ -245,7 +222,7 @@ def test_ctrl_c_returns_what_was_learned(path, request):
             signal.raise_signal(signal.SIGINT)
         return False
 
-    result = train(letter(1), path=path, steps=10**6, evaluate_every=500, until=stop)
+    result = train(make_letter_product(1), path=path, steps=10**6, evaluate_every=500, until=stop)
     assert result.interrupted
     assert result.samples == 1500
     assert len(result.curve) == 3
@@ -254,12 +231,12 @@ def test_ctrl_c_returns_what_was_learned(path, request):
 
 def test_progress_is_shown_on_standard_error(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    train(letter(1), steps=2000, progress=True)
+    train(make_letter_product(1), steps=2000, progress=True)
     assert "samples" in capsys.readouterr().err
 
 
 def test_beyond_what_was_learned_the_user_decides():
-    env = letter(1)
+    env = make_letter_product(1)
     policy = train(env, "cql", steps=20_000, counter_limit=2).policy
     ground = env.reset(seed=0)[0]["ground"]
     far = cranium.Configuration("counting", (50,))
@@ -277,46 +254,24 @@ def test_beyond_what_was_learned_the_user_decides():
 # What a review found
 
 
-class Line(gym.Env):
-    """Cells in a row; actions left and right; perhaps it cuts episodes off by itself."""
-
-    action_space = gym.spaces.Discrete(2)
-
-    def __init__(self, cells, cut=None):
-        self.cells, self.cut = cells, cut
-        self.observation_space = gym.spaces.Discrete(cells)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.cell = self.time = 0
-        return 0, {}
-
-    def step(self, action):
-        self.cell = min(max(self.cell + (1 if action else -1), 0), self.cells - 1)
-        self.time += 1
-        return self.cell, -0.5, False, self.time == self.cut, {}
-
-
-def line(cells, cut=None, task=None, **options):
-    ends = cranium.labelling_from_cells({cells - 1: "goal", 0: "left"})
-    task = task or cranium.compile_language("goal")
-    return cranium.product(Line(cells, cut), task, ends, **options)
-
-
 def test_time_limits_around_the_product_count_on_both_paths():
     for path in ("compiled", "python"):
-        env = letter(1, max_episode_steps=10)  # it takes 17
+        env = make_letter_product(1, max_episode_steps=10)  # it takes 17
         result = train(env, "planner", steps=1000, path=path, evaluate_every=100)
         assert result.samples_to_solve is None
-    assert cranium.solve(letter(1, max_episode_steps=10)).success_rate == 0
-    found = cranium.evaluate(letter(1, max_episode_steps=10), result.policy.with_unknown("random"))
+    assert cranium.solve(make_letter_product(1, max_episode_steps=10)).success_rate == 0
+    found = cranium.evaluate(
+        make_letter_product(1, max_episode_steps=10), result.policy.with_unknown("random")
+    )
     assert found.success[0] == 0
 
 
 @ENDLESS
 def test_an_environment_that_cuts_episodes_off_by_itself_does_so_on_both_paths():
     for path in ("compiled", "python"):
-        result = train(line(12, cut=5), "ql", steps=1000, path=path)  # the goal takes 11
+        result = train(
+            make_row_product(12, cut=5), "ql", steps=1000, path=path
+        )  # the goal takes 11
         assert result.path == path
         assert result.samples_to_solve is None
         assert result.episodes == 200
@@ -341,7 +296,7 @@ def test_what_is_paid_is_not_lost_when_a_configuration_is_new():
     config = {"learning_rate": 1.0, "discount": 0.5, "initial_value": 0.0, "exploration": 1.0}
     found = []
     for limit in (None, 30):  # met one by one, or all known
-        env = line(4, task=machine, counter_limit=limit, add_ground_reward=True)
+        env = make_row_product(4, task=machine, counter_limit=limit, add_ground_reward=True)
         result = train(env, "ql", steps=20, path="python", evaluation_episodes=1, **config)
         x = result.policy.place(cranium.Configuration("u", (1,)))
         found.append(result.q[:, x])
@@ -356,7 +311,7 @@ def test_a_counter_without_a_limit_does_not_hang():
         "accepting: [done], transitions: [{from: u, when: left & !goal, add: {n: 1}}, "
         "{from: u, when: goal & !left, if: n > 0, to: done, reward: 1}]}"
     )
-    result = train(line(6, task=machine), "ql", steps=100, evaluation_episodes=1)
+    result = train(make_row_product(6, task=machine), "ql", steps=100, evaluation_episodes=1)
     assert result.path == "python"
 
 
@@ -386,7 +341,7 @@ def test_a_state_that_is_first_met_at_the_end_is_listed_when_it_lives_later():
 
 @ENDLESS
 def test_more_nonsense_is_refused_before_anything_is_learned():
-    env = letter(3, product={"counter_limit": 1})
+    env = make_letter_product(3, product={"counter_limit": 1})
     with pytest.raises(InvalidArgumentError, match="the counter limit 1, which is less than 5"):
         train(env, steps=10, counter_limit=5)
     for wrong, said in (
@@ -402,17 +357,17 @@ def test_more_nonsense_is_refused_before_anything_is_learned():
         ({"shaping": 1}, "shaping is True, False"),
     ):
         with pytest.raises(InvalidArgumentError, match=said):
-            train(letter(1), steps=10, **wrong)
+            train(make_letter_product(1), steps=10, **wrong)
     with pytest.raises(InvalidArgumentError, match="generalise is true or false"):
-        train(letter(1), "planner", steps=10, generalise="no")
+        train(make_letter_product(1), "planner", steps=10, generalise="no")
     with pytest.raises(InvalidArgumentError, match="above 0, up to 1"):
         Visits(-3)
     office = gym.make("cranium/ToroOffice-coffee-v0")
     with pytest.raises(InvalidArgumentError, match="exploration is from 0 to 1"):
         train(office, "hrm", steps=9, exploration=Schedule(1, 0, 9))
     with pytest.raises(WorldError, match="a wrapper around the product changes its observations"):
-        train(gym.wrappers.FlattenObservation(line(6)), "ql", steps=10)
-    assert train(letter(1), steps=2000, discount=0).evaluation.optimum is None
+        train(gym.wrappers.FlattenObservation(make_row_product(6)), "ql", steps=10)
+    assert train(make_letter_product(1), steps=2000, discount=0).evaluation.optimum is None
 
 
 @pytest.mark.parametrize(
@@ -421,6 +376,6 @@ def test_more_nonsense_is_refused_before_anything_is_learned():
 def test_other_encodings_learn_the_same_in_python(encoding):
     first, second = (
         train(env, "cql", steps=400, path="python", evaluate_every=400, counter_limit=100)
-        for env in (letter(1), letter(1, product={"encoding": encoding}))
+        for env in (make_letter_product(1), make_letter_product(1, product={"encoding": encoding}))
     )
     assert np.array_equal(first.q, second.q)

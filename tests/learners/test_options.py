@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from laws.test_table_laws import RandomWorld, machine_of, random_worlds
 from support.naive_machine import all_labels
 from support.naive_options import Naive, after_label
-from support.random_tasks import tasks
-from support.strategies import specs
+from support.random_tasks import RandomWorld, random_worlds, tasks
+from support.strategies import build_for_tables, specs
 
 import cranium
 from cranium import RewardFunction, Transition
@@ -65,7 +64,7 @@ def tables(result, agent):
 
 @st.composite
 def reward_machines(draw):
-    machine = machine_of(draw(specs(max_counters=draw(st.integers(0, 1)))))
+    machine = build_for_tables(draw(specs(max_counters=draw(st.integers(0, 1)))))
     try:
         return cranium.unroll(machine, counter_limit=2) if machine.counters else machine
     except (AutomatonError, RunError):

@@ -10,7 +10,7 @@ import os
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.test_live import assert_same, both
+from support.training_paths import assert_same_results, train_on_both_paths
 
 import cranium
 from cranium.aamdp import CATALOGUE
@@ -81,7 +81,7 @@ def test_these_are_the_27_tasks():
 @pytest.mark.parametrize("settings", [{}, ODD], ids=["plain", "odd"])
 @pytest.mark.parametrize("name", TASKS)
 def test_q_learning_is_the_same_on_both_paths_in_every_task(name, settings):
-    one, other = both(TASKS[name](), "ql", steps=STEPS, seed=1, **settings)
+    one, other = train_on_both_paths(TASKS[name](), "ql", steps=STEPS, seed=1, **settings)
     rows = [one.policy.number(seen) for seen in other.policy.observations]
     met = list(other.policy.configurations)
     for place, configuration in enumerate(one.policy.configurations):
@@ -115,13 +115,15 @@ def test_what_imagines_is_the_same_with_a_counter_limit(name, learner):
     env = cranium.product(world(), cranium.library.load(task), horizon=100, counter_limit=limit)
     settings = {"configurations": "seen"} if learner == "seen" else {}
     learner = "cql" if learner == "seen" else learner
-    assert_same(*both(env, learner, steps=STEPS, seed=2, counter_limit=limit, **settings))
+    assert_same_results(
+        *train_on_both_paths(env, learner, steps=STEPS, seed=2, counter_limit=limit, **settings)
+    )
 
 
 def test_without_a_counter_limit_what_can_happen_in_a_finite_world_is_imagined_only():
     """Why the paths differ then, as the page on learners says."""
     env = cranium.product(LetterEnv.experiment((1, 3)), cranium.library.load("anbcdn"), horizon=60)
-    one, other = both(env, "cql", steps=STEPS, seed=1)
+    one, other = train_on_both_paths(env, "cql", steps=STEPS, seed=1)
     assert len(one.policy.configurations) < len(other.policy.configurations)
 
 
@@ -147,6 +149,6 @@ class Twice(FiniteEnv):
 
 def test_a_start_that_is_named_twice_is_drawn_alike_on_both_paths():
     env = cranium.product(Twice(), cranium.compile_language("A^3"), horizon=12)
-    one, other = both(env, "ql", steps=1500, seed=4)
+    one, other = train_on_both_paths(env, "ql", steps=1500, seed=4)
     assert one.episodes > 100
-    assert_same(one, other)
+    assert_same_results(one, other)

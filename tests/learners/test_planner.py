@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
-from learners.test_tabular import letter
+from support.environments import make_letter_product
 from support.random_tasks import lively_machine, lively_world, tasks
 
 import cranium
@@ -48,7 +48,7 @@ def test_without_guesses_a_certain_world_is_solved_optimally(seed, counters):
 
 
 def test_what_is_known_is_valued_as_by_value_iteration():
-    env = letter(1)
+    env = make_letter_product(1)
     result = train(env, "planner", steps=6000, seed=0, generalise=False, discount=0.95)
     optimum = cranium.solve(env, discount=0.95)
     model, policy = optimum.product, result.policy
@@ -63,7 +63,7 @@ def test_what_is_known_is_valued_as_by_value_iteration():
 
 @pytest.mark.parametrize("times", [1, 3, 5, (1, 5)])
 def test_it_needs_a_seventh_of_the_samples_of_the_best_cql(times):
-    env = letter(times)
+    env = make_letter_product(times)
     few = solved_after(env)
     best = min(
         solved_after(env, "cql", 100_000, 100, seeds=5, shaping=shaping, learning_rate=rate)
@@ -74,7 +74,7 @@ def test_it_needs_a_seventh_of_the_samples_of_the_best_cql(times):
 
 
 def test_even_without_guesses_it_needs_a_fourth():
-    env = letter(1)
+    env = make_letter_product(1)
     few = solved_after(env, generalise=False)
     assert 4 * few < solved_after(env, "cql", 100_000, 100)
 
@@ -89,7 +89,7 @@ def test_the_office_is_solved_by_all_seeds(task):
 @pytest.mark.parametrize("observation", ["cell", "paper"])
 @pytest.mark.parametrize("times", [1, 3, (1, 3)])
 def test_labels_that_depend_on_something_hidden_are_split_by_configurations(observation, times):
-    env = letter(times, observation=observation)
+    env = make_letter_product(times, observation=observation)
     solved_after(env, every=50, steps=8000, seeds=5)
     solved_after(env, every=50, steps=8000, seeds=5, generalise=False)
 
@@ -139,7 +139,7 @@ def test_guesses_need_whole_numbers_and_the_rest_works_without():
     world.observation_space = gym.spaces.Box(0, 1, (3,), np.float64)
     env = cranium.product(world, cranium.library.load("anbcdn"), horizon=100)
     result = train(env, "planner", steps=2000, seed=0, evaluate_every=10, until="solved")
-    plain = train(letter(1), "planner", steps=2000, evaluate_every=10, until="solved",
+    plain = train(make_letter_product(1), "planner", steps=2000, evaluate_every=10, until="solved",
                   generalise=False)  # fmt: skip
     assert result.samples_to_solve == plain.samples_to_solve
 
@@ -164,9 +164,9 @@ def test_how_often_somebody_looks_changes_nothing(data):
 def test_nonsense_is_refused():
     for wrong in ({"trials": 0}, {"patience": -1}, {"tolerance": 0}, {"discount": 1}):
         with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
-            train(letter(), "planner", steps=10, **wrong)
+            train(make_letter_product(), "planner", steps=10, **wrong)
     with pytest.raises(InvalidArgumentError, match="the config of planner is a PlannerConfig"):
-        train(letter(), "planner", steps=10, config=cranium.learners.TabularConfig())
+        train(make_letter_product(), "planner", steps=10, config=cranium.learners.TabularConfig())
 
 
 def test_it_does_the_same_without_the_compiler():

@@ -8,7 +8,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from learners.test_tabular import letter
+from support.environments import make_letter_product
 
 import cranium
 from cranium.errors import (
@@ -25,7 +25,7 @@ from cranium.worlds import OfficeWorld
 
 
 def test_trained_on_random_n_it_solves_each():
-    result = train(letter((1, 5)), "cql", steps=100_000, seed=0)
+    result = train(make_letter_product((1, 5)), "cql", steps=100_000, seed=0)
     assert result.evaluation.instances == ("A once", *(f"A {n} times" for n in range(2, 6)))
     assert result.evaluation.success.tolist() == [1] * 5
     assert result.evaluation.gap == pytest.approx(0, abs=1e-9)
@@ -34,8 +34,8 @@ def test_trained_on_random_n_it_solves_each():
 @pytest.mark.parametrize("seed", range(3))
 def test_trained_on_one_n_reachable_solves_more_and_seen_does_not(seed):
     """With the letter in the observation nothing else tells the agent how large N is."""
-    small = letter(1, observation="paper")
-    large = letter((1, 5), observation="paper")
+    small = make_letter_product(1, observation="paper")
+    large = make_letter_product((1, 5), observation="paper")
     config = TabularConfig(exploration=0.1, learning_rate=0.01)
     found = {}
     for kind in ("reachable", "seen"):
@@ -51,14 +51,14 @@ def test_trained_on_one_n_reachable_solves_more_and_seen_does_not(seed):
 
 def test_imagining_with_hidden_labels_is_warned_of():
     with pytest.warns(UnsoundLabelsWarning, match="not a function of what is observed"):
-        train(letter(1, observation="cell"), "cql", steps=10)
-    train(letter(1, observation="cell"), "ql", steps=10)
-    train(letter(1, observation="paper"), "cql", steps=10)
+        train(make_letter_product(1, observation="cell"), "cql", steps=10)
+    train(make_letter_product(1, observation="cell"), "ql", steps=10)
+    train(make_letter_product(1, observation="paper"), "cql", steps=10)
 
 
 def test_parallel_seeds_are_independent():
-    alone = [train(letter(2), "cql", steps=3000, seed=s).q for s in (0, 1)]
-    again = [train(letter(2), "cql", steps=3000, seed=s).q for s in (1, 0)]
+    alone = [train(make_letter_product(2), "cql", steps=3000, seed=s).q for s in (0, 1)]
+    again = [train(make_letter_product(2), "cql", steps=3000, seed=s).q for s in (1, 0)]
     assert np.array_equal(alone[0], again[1])
     assert np.array_equal(alone[1], again[0])
     assert not np.array_equal(*alone)
@@ -83,7 +83,9 @@ def test_an_evaluation_is_what_episodes_show():
 
 
 def test_instances_can_be_chosen():
-    result = train(letter((1, 3)), "cql", steps=60_000, instances={"two": {"times": {"A": 2}}})
+    result = train(
+        make_letter_product((1, 3)), "cql", steps=60_000, instances={"two": {"times": {"A": 2}}}
+    )
     assert result.evaluation.instances == ("two",)
     assert result.evaluation.lengths.tolist() == [21]
     office = cranium.product(OfficeWorld((1, 3)), cranium.library.load("office"), horizon=1000)
@@ -96,7 +98,7 @@ def test_instances_can_be_chosen():
 
 
 def test_solved_may_mean_near_the_optimum():
-    env = letter(1)
+    env = make_letter_product(1)
     some = train(env, "planner", steps=2000, seed=3, until="solved", evaluate_every=5)
     best = train(env, "planner", steps=2000, seed=3, until="solved", gap=0.0, evaluate_every=5)
     assert best.evaluation.gap[0] == pytest.approx(0, abs=1e-9)
@@ -128,8 +130,8 @@ def test_many_instances_are_shown_in_one_line():
 
 
 def test_a_policy_is_asked_only_where_it_leads():
-    env = letter((1, 2))
-    policy = train(letter((1, 2)), "cql", steps=60_000, counter_limit=2).policy
+    env = make_letter_product((1, 2))
+    policy = train(make_letter_product((1, 2)), "cql", steps=60_000, counter_limit=2).policy
     few = cranium.Policy(
         policy.q[:, :1], policy.observations, policy.configurations[:1], policy.automaton
     )
@@ -154,7 +156,7 @@ def same(one, other):
 
 @pytest.mark.parametrize("learner", ["ql", "cql", "planner"])
 def test_a_policy_is_read_as_it_was_written(tmp_path, learner):
-    env = letter((1, 2))
+    env = make_letter_product((1, 2))
     result = train(env, learner, steps=2000, seed=7)
     result.policy.save(tmp_path / "agent.npz")
     same(cranium.Policy.load(tmp_path / "agent.npz", env), result.policy)
@@ -179,20 +181,20 @@ def test_observations_of_any_kind_are_written(tmp_path):
 
 def test_a_policy_for_another_task_or_world_is_refused(tmp_path):
     path = tmp_path / "agent.npz"
-    train(letter(1), "cql", steps=100).policy.save(path)
+    train(make_letter_product(1), "cql", steps=100).policy.save(path)
     with pytest.raises(
         PolicyError, match=r"made for the task A\^N B C D\^N .* not for A\^N B C\^N"
     ):
         cranium.Policy.load(path, gym.make("cranium/Letter-anbcn-v0", times=1))
     with pytest.raises(PolicyError, match="another world"):
-        cranium.Policy.load(path, letter(2))
+        cranium.Policy.load(path, make_letter_product(2))
     with pytest.raises(PolicyError, match="another world"):
-        cranium.Policy.load(path, letter(1, start=(5, 5)))
+        cranium.Policy.load(path, make_letter_product(1, start=(5, 5)))
     cranium.Policy.load(path)
 
 
 def test_a_discretised_policy_needs_its_function(tmp_path):
-    env = letter(1)
+    env = make_letter_product(1)
     result = train(env, "ql", steps=300, path="python", discretise=lambda seen: tuple(seen[:2]))
     result.policy.save(tmp_path / "d.npz")
     with pytest.raises(InvalidArgumentError, match="discretised observations"):
@@ -203,7 +205,7 @@ def test_a_discretised_policy_needs_its_function(tmp_path):
 
 def test_what_is_no_policy_is_refused(tmp_path):
     path = tmp_path / "agent.npz"
-    train(letter(1), "cql", steps=100).policy.save(path)
+    train(make_letter_product(1), "cql", steps=100).policy.save(path)
     with np.load(path) as stored:
         arrays = dict(stored)
     about = json.loads(str(arrays["about"]))
@@ -237,7 +239,7 @@ def test_what_is_no_policy_is_refused(tmp_path):
 
 
 def test_a_policy_with_other_actions_is_refused(tmp_path):
-    env = letter(1)
+    env = make_letter_product(1)
     policy = train(env, "ql", steps=100).policy
     wide = cranium.Policy(
         np.concatenate([policy.q, policy.q + 9], axis=2),
@@ -254,7 +256,7 @@ def test_a_policy_with_other_actions_is_refused(tmp_path):
 
 def test_a_damaged_file_is_refused_wherever_it_is_damaged(tmp_path):
     path = tmp_path / "agent.npz"
-    train(letter(1), "ql", steps=100).policy.save(path)
+    train(make_letter_product(1), "ql", steps=100).policy.save(path)
     content = path.read_bytes()
     refused = 0
     for at in range(0, len(content), max(len(content) // 60, 1)):
@@ -269,7 +271,9 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(tmp_path):
     with pytest.raises(FileFormatError, match="not a policy of ours"):
         cranium.Policy.load(tmp_path / "array.npz")
     with pytest.raises(FileAccessError, match="there is no folder"):
-        train(letter(1), "ql", steps=10).policy.save(tmp_path / "nowhere" / "agent.npz")
+        train(make_letter_product(1), "ql", steps=10).policy.save(
+            tmp_path / "nowhere" / "agent.npz"
+        )
 
 
 def test_saving_what_was_learned_in_python_does_not_list_the_world(tmp_path):

@@ -11,10 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from laws.test_table_laws import machine_of
-from learners.test_seen import Tape
-from learners.test_seen import expected as expected_to_be_seen
-from learners.test_seen import machine as tape_machine
+from support.event_sequence import EventSequence, expected_seen_counters, up_down_machine
 from support.sb3_worlds import (
     ENDS,
     TASK,
@@ -30,7 +27,7 @@ from support.sb3_worlds import (
     far,
     late,
 )
-from support.strategies import specs
+from support.strategies import build_for_tables, specs
 
 import cranium
 from cranium import Configuration, RewardFunction
@@ -60,7 +57,7 @@ REWARDS = (0.0, 1.0, -0.5, RewardFunction("early", early), RewardFunction("late"
 @settings(max_examples=60)
 @given(specs(rewards=REWARDS), st.booleans(), st.booleans(), st.sampled_from(["seen", "reachable"]))
 def test_what_is_imagined_is_what_the_machine_does(spec, vectors, ground, kind):
-    machine = machine_of(spec)
+    machine = build_for_tables(spec)
     clocks = [Clock(i, spec.propositions) for i in range(2)]
     encoding = BoxEncoding("raw") if vectors else DictEncoding()
     buffer = collect(
@@ -334,11 +331,13 @@ def test_the_examples_run(name):
 def test_the_counters_that_are_seen_are_those_of_tables_and_networks(tape, ends):
     """A step is stored from where it began: the last one leads to what is not stored from yet."""
     for steps in (1, 2, 3, 7, 20):
-        env = cranium.product(Tape(tape, ends), tape_machine(), horizon=3, encoding=BoxEncoding())
+        env = cranium.product(
+            EventSequence(tape, ends), up_down_machine(), horizon=3, encoding=BoxEncoding()
+        )
         env, replay = counterfactual(env, configurations="seen")
         model = algorithm(env, replay, train_freq=1).learn(steps)
         assert model.num_timesteps == steps
         closure = model.replay_buffer.imagination.closure
-        wanted = expected_to_be_seen(tape, ends, 3, steps - 1)
+        wanted = expected_seen_counters(tape, ends, 3, steps - 1)
         found = {closure.space.configurations[x].counters for x in closure.members}
         assert found == wanted

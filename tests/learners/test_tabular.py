@@ -14,40 +14,24 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from support import naive_learning as naive
-from support.random_tasks import lively_machine, lively_world, tasks
+from support.environments import make_letter_product
+from support.random_tasks import TABULAR_CONFIGS, lively_machine, lively_world, tasks
 
 import cranium
 from cranium import Transition
 from cranium.aamdp import TabularProduct
 from cranium.errors import CounterUnderflowError, InvalidArgumentError, RunError, UnknownNameError
-from cranium.learners import Schedule, TabularConfig, Visits, train
+from cranium.learners import TabularConfig, Visits, train
 from cranium.worlds import LetterEnv, LetterSpec, TabularWorld
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-CONFIGS = st.builds(
-    TabularConfig,
-    configurations=st.sampled_from(["current", "seen", "reachable"]),
-    learning_rate=st.sampled_from(
-        [1.0, 0.3, Schedule(1.0, 0.1, 20), Schedule(1.0, 0.1, 7, unit="episodes"), Visits(0.7)]
-    ),
-    discount=st.sampled_from([0.9, 1.0]),
-    exploration=st.sampled_from(
-        [0.0, 0.5, 1.0, Schedule(1.0, 0.0, 30), Schedule(1.0, 0.0, 9, unit="episodes")]
-    ),
-    initial_value=st.sampled_from([0.0, 1.0]),
-    shaping=st.sampled_from([False, True]),
-)
-
-
-def letter(times=1, **options):
-    return gym.make("cranium/Letter-anbcdn-v0", times=times, **options)
 
 
 @SLOW
 @given(st.data())
 def test_the_compiled_loop_is_the_naive_one(data):
     machine, world = data.draw(tasks(counters=2))
-    config = data.draw(CONFIGS)
+    config = data.draw(TABULAR_CONFIGS)
     horizon = data.draw(st.integers(1, 12))
     env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
     try:
@@ -119,7 +103,7 @@ def reach(model, horizon):
 def test_shaping_leaves_the_optimal_policy_as_it_is():
     for shaping in (False, True):
         config = TabularConfig(shaping=shaping, learning_rate=1.0, initial_value=1.0)
-        result = train(letter(2), "cql", steps=200_000, seed=1, config=config)
+        result = train(make_letter_product(2), "cql", steps=200_000, seed=1, config=config)
         assert result.evaluation.lengths.tolist() == [21]
 
 
@@ -127,7 +111,7 @@ def test_imagining_needs_fewer_samples_than_not_and_shaping_fewer_still():
     def samples(learner, **more):
         found = [
             train(
-                letter((1, 3)),
+                make_letter_product((1, 3)),
                 learner,
                 steps=300_000,
                 seed=seed,
@@ -145,7 +129,7 @@ def test_imagining_needs_fewer_samples_than_not_and_shaping_fewer_still():
 
 
 def test_one_policy_for_all_n():
-    result = train(letter((1, 5)), "cql", steps=100_000, seed=0)
+    result = train(make_letter_product((1, 5)), "cql", steps=100_000, seed=0)
     assert result.evaluation.solved
     assert result.evaluation.success.tolist() == [1] * 5
 
@@ -157,7 +141,7 @@ def test_crm_is_cql_on_a_reward_machine():
     assert np.array_equal(one.q, other.q)
     assert one.evaluation.solved
     with pytest.raises(InvalidArgumentError, match="crm learns on reward machines"):
-        train(letter(), "crm", steps=10)
+        train(make_letter_product(), "crm", steps=10)
 
 
 def toro_icarte(env, seed, steps, rate, discount, exploration, initial):
@@ -206,13 +190,13 @@ def test_crm_is_toro_icartes_update_step_for_step(task):
 
 
 def test_the_same_seed_gives_the_same_result_and_another_another():
-    one, same, other = (train(letter(), steps=5000, seed=seed) for seed in (0, 0, 1))
+    one, same, other = (train(make_letter_product(), steps=5000, seed=seed) for seed in (0, 0, 1))
     assert np.array_equal(one.q, same.q)
     assert not np.array_equal(one.q, other.q)
 
 
 def test_configurations_beyond_what_happened_can_be_learned_too():
-    result = train(letter(1), "cql", steps=30_000, seed=0, counter_limit=4)
+    result = train(make_letter_product(1), "cql", steps=30_000, seed=0, counter_limit=4)
     assert result.evaluation.solved
     assert max(max(c.counters) for c in result.policy.configurations) == 4
 
@@ -234,10 +218,10 @@ def test_what_the_machine_refuses_stops_the_training_with_its_error():
 
 def test_nonsense_is_refused():
     with pytest.raises(UnknownNameError, match="no such learner: 'sql'"):
-        train(letter(), "sql", steps=10)
+        train(make_letter_product(), "sql", steps=10)
     for wrong in (0, -1, 1.5, None):
         with pytest.raises(InvalidArgumentError, match="steps is a whole number"):
-            train(letter(), steps=wrong)
+            train(make_letter_product(), steps=wrong)
     with pytest.raises(InvalidArgumentError, match="current, seen or reachable"):
         TabularConfig(configurations="all")
     with pytest.raises(InvalidArgumentError, match="exploration is from 0 to 1, not 7"):

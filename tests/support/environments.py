@@ -6,6 +6,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+import cranium
+
 
 class Line(gym.Env):
     """Cells 0 to 9 in one array that is written into again and again; action 1 moves right.
@@ -42,3 +44,35 @@ def moved(before, action, after):
 
 def odd_or_even(before, action, after):
     return "A" if after[0] % 2 else "B"
+
+
+def make_letter_product(times=1, **options):
+    """Letter world with the task A^N B C D^N."""
+    return gym.make("cranium/Letter-anbcdn-v0", times=times, **options)
+
+
+class Row(gym.Env):
+    """Cells in a row; actions left and right; ``cut`` truncates episodes after so many steps."""
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, cells, cut=None):
+        self.cells, self.cut = cells, cut
+        self.observation_space = gym.spaces.Discrete(cells)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = self.time = 0
+        return 0, {}
+
+    def step(self, action):
+        self.cell = min(max(self.cell + (1 if action else -1), 0), self.cells - 1)
+        self.time += 1
+        return self.cell, -0.5, False, self.time == self.cut, {}
+
+
+def make_row_product(cells, cut=None, task=None, **options):
+    """A row with the task to reach its last cell, or another."""
+    ends = cranium.labelling_from_cells({cells - 1: "goal", 0: "left"})
+    task = task or cranium.compile_language("goal")
+    return cranium.product(Row(cells, cut), task, ends, **options)

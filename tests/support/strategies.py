@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from itertools import product
 
+from hypothesis import reject
 from hypothesis import strategies as st
-from support.naive_machine import Rule, Spec, all_labels
+from support.naive_machine import Below, Endless, Rule, Spec, Stuck, all_labels
 
 from cranium import CountingRewardAutomaton, Transition
 from cranium.automata.formula import FALSE, TRUE, And, Formula, Not, Or, Proposition
+from cranium.errors import (
+    AutomatonError,
+    CounterUnderflowError,
+    NoTransitionError,
+    RewardError,
+    RunError,
+    SilentLoopError,
+    StaticSilentLoopError,
+    TerminalStateError,
+)
 
 REWARDS = [0.0, 0.0, 1.0, -1.0, 0.5]
+ERROR_OF = {Below: CounterUnderflowError, Endless: SilentLoopError, Stuck: NoTransitionError}
+"""What a machine raises where the naive interpreter raises this."""
 
 
 def guard_for(labels: frozenset[frozenset[str]], propositions: list[str]) -> Formula:
@@ -97,6 +110,30 @@ def build(
             for r in spec.rules
         ],
     )
+
+
+def build_or_reject(spec: Spec) -> CountingRewardAutomaton:
+    """Build the machine of a specification.
+
+    The example is rejected if its silent transitions are refused, as they may be: they loop, take
+    a counter below zero, earn a reward at the start or leave a terminal state. Any other refusal
+    fails the test.
+    """
+    try:
+        return build(spec)
+    except (StaticSilentLoopError, CounterUnderflowError, RewardError, TerminalStateError):
+        reject()
+
+
+def build_for_tables(spec: Spec) -> CountingRewardAutomaton:
+    """Build a machine whose silent runs are short; reject the example if it cannot be built.
+
+    Tables are made by taking every silent run to its end.
+    """
+    try:
+        return build(spec, silent_limit=200)
+    except (AutomatonError, RunError):
+        reject()
 
 
 def words(propositions: list[str], max_size: int = 12):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from support.naive_pond import NaivePond
 
 from cranium.worlds import WaterWorld, pond
 
@@ -49,41 +50,6 @@ def test_who_turns_back_finds_the_way_home(start, way, radius, steps):
     assert np.allclose(place, begun, atol=1e-9)
 
 
-class SlowPond:
-    """The same world, one number at a time, in plain Python."""
-
-    def __init__(self, env):
-        self.env = env
-        self.places = [env.position.tolist(), *env.places.tolist()]
-        self.flows = [env.velocity.tolist(), *env.velocities.tolist()]
-
-    def distances(self):
-        return [math.dist(self.places[0], other) for other in self.places[1:]]
-
-    def step(self, push):
-        env, before = self.env, self.distances()
-        for i, part in enumerate(push):
-            cut = max(-1.0, min(1.0, part))
-            goes = self.flows[0][i] + env.thrust * cut
-            self.flows[0][i] = max(-env.top_speed, min(env.top_speed, goes))
-        close = False  # too close to call in single precision
-        for place, flow in zip(self.places, self.flows, strict=True):
-            for i in range(2):
-                place[i] += flow[i]
-                close |= min(abs(place[i] - env.radius), abs(place[i] - 1 + env.radius)) < 1e-5
-                if place[i] < env.radius:
-                    place[i] = env.radius + (env.radius - place[i])
-                    flow[i] = -flow[i]
-                elif place[i] > 1 - env.radius:
-                    place[i] = (1 - env.radius) - (place[i] - (1 - env.radius))
-                    flow[i] = -flow[i]
-        reach = 2 * env.radius
-        close |= any(abs(d - reach) < 1e-5 for d in (*before, *self.distances()))
-        pairs = zip(env.colours, before, self.distances(), strict=True)
-        touched = {colour for colour, was, is_ in pairs if was >= reach > is_}
-        return None if close else touched
-
-
 @given(
     st.integers(0, 10_000),
     st.lists(st.tuples(st.floats(-2, 2, width=32), st.floats(-2, 2, width=32)), max_size=40),
@@ -96,7 +62,7 @@ def test_the_world_does_what_a_slow_one_does(seed, pushes, moving):
         top_speed=0.1, start=None,
     )  # fmt: skip
     env.reset(seed=seed)
-    slow = SlowPond(env)
+    slow = NaivePond(env)
     for push in pushes:
         env.step(push)
         touched = slow.step(push)
