@@ -52,7 +52,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 DISTRIBUTION = "cranium-rl"
@@ -437,22 +436,6 @@ def install_hint(extra: str, instead: str = "") -> str:
     """
     here = f"pip install '.[{extra}]' in a clone of Cranium (not on PyPI yet: {DISTRIBUTION})"
     return f"{here}; or {instead}" if instead else here
-
-
-def check_count(what: str, value: object, *, least: int = 1) -> int:
-    """Accept a whole number that is large enough.
-
-    Example:
-        >>> check_count("the bound", 0)
-        Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: the bound is a whole number of at least 1, not 0
-    """
-    whole = isinstance(value, Integral) and not isinstance(value, bool)  # NumPy's, too
-    if whole and int(value) >= least:  # type: ignore[call-overload]
-        return int(value)  # type: ignore[call-overload,no-any-return]
-    raise InvalidArgumentError(
-        f"{what} is a whole number of at least {least}, not {shorten(value)}"
-    )
 
 
 def shorten(value: object, limit: int = 60) -> str:

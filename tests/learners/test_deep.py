@@ -550,7 +550,7 @@ def test_a_network_has_no_table():
         ({"counters": "digits"}, "counters are raw, log or bits, not 'digits'"),
         ({"configurations": "some"}, "configurations are current, seen or reachable"),
         ({"heads": 1}, "heads is true or false"),
-        ({"exploration": 2}, "exploration is from 0 to 1"),
+        ({"exploration": 2}, "exploration is a number from 0 to 1"),
         ({"shaping_discount": 1}, "shaping_discount is below 1"),
     ],
 )

@@ -352,8 +352,8 @@ def test_more_nonsense_is_refused_before_anything_is_learned():
         ({"evaluate_every": 0}, "evaluate_every is a whole number"),
         ({"instances": ["x"]}, "instances are names with options"),
         ({"instances": {"x": 3}}, "instances are names with options"),
-        ({"discount": Schedule(1, 0, 9)}, "discount is from 0 to 1"),
-        ({"shaping_discount": Visits()}, "shaping_discount is from 0 to 1"),
+        ({"discount": Schedule(1, 0, 9)}, "discount is a number from 0 to 1"),
+        ({"shaping_discount": Visits()}, "shaping_discount is a number from 0 to 1"),
         ({"shaping": 1}, "shaping is True, False"),
     ):
         with pytest.raises(InvalidArgumentError, match=said):
@@ -363,7 +363,7 @@ def test_more_nonsense_is_refused_before_anything_is_learned():
     with pytest.raises(InvalidArgumentError, match="above 0, up to 1"):
         Visits(-3)
     office = gym.make("cranium/ToroOffice-coffee-v0")
-    with pytest.raises(InvalidArgumentError, match="exploration is from 0 to 1"):
+    with pytest.raises(InvalidArgumentError, match="exploration is a number from 0 to 1"):
         train(office, "hrm", steps=9, exploration=Schedule(1, 0, 9))
     with pytest.raises(WorldError, match="a wrapper around the product changes its observations"):
         train(gym.wrappers.FlattenObservation(make_row_product(6)), "ql", steps=10)

@@ -224,7 +224,7 @@ def test_nonsense_is_refused():
             train(make_letter_product(), steps=wrong)
     with pytest.raises(InvalidArgumentError, match="current, seen or reachable"):
         TabularConfig(configurations="all")
-    with pytest.raises(InvalidArgumentError, match="exploration is from 0 to 1, not 7"):
+    with pytest.raises(InvalidArgumentError, match="exploration is a number from 0 to 1, not 7"):
         TabularConfig(exploration=7)
     with pytest.raises(InvalidArgumentError, match="a number or a schedule"):
         TabularConfig(exploration=Visits())

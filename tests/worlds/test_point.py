@@ -385,7 +385,7 @@ def test_the_dynamics_run_in_a_compiled_loop_of_jax():
         (lambda: PointWorld(speed=0), "the speed is a number above 0 and up to 1, not 0"),
         (lambda: PointWorld(speed=math.nan), "not nan"),
         (lambda: PointWorld(speed="0.1"), "not '0.1'"),
-        (lambda: PointWorld(noise=-1), "the noise is a number from 0 and up to 1, not -1"),
+        (lambda: PointWorld(noise=-1), "the noise is a number from 0 to 1, not -1"),
         (lambda: PointWorld(start=(0.5, 2)), "each part of the start is a number from 0"),
         (lambda: PointWorld(start=5), "the start is a point (x, y) of the square, not 5"),
         (lambda: PointWorld(actions="few"), "continuous or discrete, not 'few'"),
@@ -408,7 +408,7 @@ def test_the_dynamics_run_in_a_compiled_loop_of_jax():
         (lambda: PointWorld().reset(options={"tiems": 1}), "no such option for reset: 'tiems'"),
         (lambda: PointWorld().reset(options={"times": 3}), "{event: number}, not 3"),
         (lambda: PointWorld().reset(options={"times": {"mail": 7}}), "at most 5 times, not 7"),
-        (lambda: PointWorld().reset(options={"start": (8, 8)}), "up to 1, not 8"),
+        (lambda: PointWorld().reset(options={"start": (8, 8)}), "from 0 to 1, not 8"),
     ],
 )
 def test_nonsense_is_refused(make, message):

@@ -130,7 +130,7 @@ def test_balls_that_stand_still_stay_and_show_no_velocity():
         (lambda: WaterWorld(layout="ring", radius=0.14, start=None), "too many to be strewn"),
         (lambda: WaterWorld().step(0), "has not begun"),
         (lambda: WaterWorld().reset(options={"strat": 1}), "no such option for reset: 'strat'"),
-        (lambda: WaterWorld().reset(options={"start": (8, 8)}), "up to 0.9625, not 8"),
+        (lambda: WaterWorld().reset(options={"start": (8, 8)}), "to 0.9625, not 8"),
         (lambda: WaterWorld().reset(options={"layout_seed": "x"}), "at least 0, not 'x'"),
         (lambda: WaterWorld().reset(options={"balls": 3}), "not 3"),
         (

@@ -22,11 +22,11 @@ from cranium.aamdp.features import (
     Numbers,
     make_observation_features,
 )
+from cranium.arguments import check_choice, check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.errors import SpaceError, WorldError, check_count
+from cranium.errors import SpaceError, WorldError
 from cranium.tables.configurations import OVERFLOW, is_overflow, reachable_configurations
-from cranium.worlds.arguments import check_choice
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
 

@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp.persistent_events import PersistentEvent, PersistentEventDetector
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import (
     InvalidArgumentError,
@@ -20,7 +21,6 @@ from cranium.errors import (
     PersistentEventWarning,
     UnknownNameError,
     UnsoundLabelsWarning,
-    check_count,
     shorten,
 )
 from cranium.worlds.events import as_events, as_world

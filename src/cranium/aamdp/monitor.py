@@ -9,9 +9,10 @@ from typing import Any
 
 from cranium.aamdp.labelling import check_labelling_function
 from cranium.aamdp.task_step import TaskReader, TaskStep, evaluate_reward, task_info
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
+from cranium.errors import EpisodeEndedError, InvalidArgumentError, shorten
 from cranium.tables.configurations import check_start, is_overflow
 from cranium.worlds.events import as_events
 from cranium.worlds.protocols import LabellingFunction

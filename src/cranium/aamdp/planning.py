@@ -18,8 +18,9 @@ import numpy as np
 from cranium.aamdp.labelling import WorldEvents
 from cranium.aamdp.product import AutomatonAugmentedMDP, is_transparent, shortest_horizon
 from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
+from cranium.arguments import check_count, check_number
 from cranium.automata.transition import Configuration
-from cranium.errors import InvalidArgumentError, WorldError, check_count, shorten
+from cranium.errors import InvalidArgumentError, WorldError, shorten
 from cranium.tables.configurations import MAX_CONFIGURATIONS
 from cranium.worlds.enumeration import enumerate_env, longest_walk, verify_model
 from cranium.worlds.finite import FiniteEnv, find_model
@@ -141,8 +142,8 @@ def solve(
     """
     from cranium.aamdp.kernels import follow, value_iteration
 
-    _check_number("a discount", discount, 1.0)
-    _check_number("a tolerance", tolerance, float("inf"))
+    check_number("a discount", discount, 0, 1, above=True)
+    check_number("a tolerance", tolerance, 0, above=True)
     check_count("max_sweeps", max_sweeps)
     if horizon is not None:
         check_count("the horizon", horizon)
@@ -195,12 +196,6 @@ def _not_converged(max_sweeps: int) -> WorldError:
         f"value iteration has not converged after {max_sweeps:,} sweeps",
         fix="lower the discount, or raise the tolerance",
     )
-
-
-def _check_number(what: str, value: object, most: float) -> None:
-    if not isinstance(value, int | float) or not 0 < value <= most:
-        top = "" if most == float("inf") else f" and at most {most:g}"
-        raise InvalidArgumentError(f"{what} is a number above 0{top}, not {shorten(value)}")
 
 
 def tabulate_product(

@@ -20,6 +20,7 @@ from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.aamdp.labelling import WorldEvents, choose_labelling
 from cranium.aamdp.task_step import TaskReader, evaluate_reward, task_info
 from cranium.aamdp.wrapper_arguments import can_be_made_again
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
@@ -27,7 +28,6 @@ from cranium.errors import (
     EpisodeEndedError,
     HorizonWarning,
     InvalidArgumentError,
-    check_count,
     shorten,
 )
 from cranium.tables.configurations import check_start, largest_increment

@@ -12,10 +12,11 @@ from ssl import SSLCertVerificationError
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from cranium.arguments import check_count
 from cranium.assist.bounded_http import Budget, LateError, OversizeError, Reply, exchange
 from cranium.assist.model import Answer, Request
 from cranium.assist.server_keys import find_key
-from cranium.errors import CraniumError, InvalidArgumentError, ModelError, check_count, shorten
+from cranium.errors import CraniumError, InvalidArgumentError, ModelError, shorten
 
 __all__ = ["OpenAIModel"]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cranium.arguments import check_count
 from cranium.assist.examples import Example, as_examples
 from cranium.assist.model import Answer, Model, Request
 from cranium.assist.openai_model import OpenAIModel
@@ -22,7 +23,6 @@ from cranium.errors import (
     InvalidArgumentError,
     PlanError,
     UnknownNameError,
-    check_count,
     shorten,
 )
 from cranium.languages import Language, describe, near_misses, shortest_words

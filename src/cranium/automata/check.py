@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import without_counters
 from cranium.automata.satisfiability import find_label, is_satisfiable
 from cranium.automata.search import Abstraction, Exploration, abstract, explore
 from cranium.automata.transition import zero_test
-from cranium.errors import NoTransitionError, Place, check_count
+from cranium.errors import NoTransitionError, Place
 
 __all__ = ["Finding", "check"]
 

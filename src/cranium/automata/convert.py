@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import replace
 
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import as_reward_function
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.transition import MAX_STATE, Configuration, Transition, zero_test
-from cranium.errors import ConversionError, check_count
+from cranium.errors import ConversionError
 
 __all__ = ["as_cra", "unroll"]
 

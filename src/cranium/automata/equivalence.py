@@ -6,12 +6,12 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import product
 
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.outcomes import Outcome, Outcomes
 from cranium.automata.reward import reward_key
 from cranium.automata.satisfiability import find_label
 from cranium.automata.transition import Configuration
-from cranium.errors import check_count
 
 __all__ = ["Equivalence", "equivalent"]
 

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NoReturn, Self
 
+from cranium.arguments import check_count
 from cranium.automata.alphabet import check_identifier, check_unique
 from cranium.automata.transition import (
     Configuration,
@@ -28,7 +29,6 @@ from cranium.errors import (
     SilentLoopError,
     TerminalStateError,
     UnknownNameError,
-    check_count,
     shorten,
 )
 

@@ -14,6 +14,7 @@ import typer
 
 from cranium._runtime.interrupt import endings
 from cranium._runtime.terminal import visible_text
+from cranium.arguments import check_count
 from cranium.cli.output import (
     INTERRUPTED,
     complain,
@@ -28,7 +29,6 @@ from cranium.errors import (
     InvalidArgumentError,
     MissingExtraError,
     UnknownNameError,
-    check_count,
 )
 from cranium.io import check_writable
 

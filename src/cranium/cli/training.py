@@ -16,6 +16,7 @@ import typer
 
 import cranium
 from cranium._runtime.interrupt import endings, finishing
+from cranium.arguments import check_count
 from cranium.cli.output import INTERRUPTED, errors_as_json, keep, print_json, say, working
 from cranium.cli.reports import (
     Reports,
@@ -39,7 +40,7 @@ from cranium.cli.sources import (
     task_of,
 )
 from cranium.episodes.files import as_options, check_recording_path, save_episode
-from cranium.errors import InvalidArgumentError, PolicyError, check_count, shorten
+from cranium.errors import InvalidArgumentError, PolicyError, shorten
 from cranium.io import check_writable
 from cranium.learners import LEARNERS, Schedule, TrainingResult
 from cranium.learners.fingerprint import differences

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from cranium.aamdp import find_product
 from cranium.aamdp.product import shortest_horizon
+from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.errors import EpisodeEndedError, InvalidArgumentError, check_count, shorten
+from cranium.errors import EpisodeEndedError, InvalidArgumentError, shorten
 
 __all__ = ["Episode", "Moment", "Recorder", "action_names", "record"]
 

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from cranium.arguments import check_count
 from cranium.errors import (
     CraniumError,
     DuplicateNameError,
     FileFormatError,
     InvalidArgumentError,
     UnknownNameError,
-    check_count,
     shorten,
 )
 from cranium.experiments.records import Store

@@ -14,7 +14,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.arguments import check_count
+from cranium.errors import InvalidArgumentError, shorten
 from cranium.experiments.configs import (
     MOST_COUNTED,
     MOST_SAMPLES,

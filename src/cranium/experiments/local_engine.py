@@ -13,7 +13,8 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Mapping
 from typing import Protocol, Self
 
-from cranium.errors import EngineError, check_count
+from cranium.arguments import check_count
+from cranium.errors import EngineError
 from cranium.experiments.execution import perform
 from cranium.experiments.faults import fault_of_machine
 from cranium.experiments.pool import WorkerPool

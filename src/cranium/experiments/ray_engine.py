@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cranium.arguments import check_count
 from cranium.errors import (
     CraniumError,
     EngineError,
     InvalidArgumentError,
     MissingExtraError,
-    check_count,
     shorten,
 )
 from cranium.experiments.local_engine import TRIES, Attempts, Closed, Results, carry_out, each_once

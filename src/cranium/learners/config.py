@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, Literal
 
+from cranium.arguments import check_count, check_number
 from cranium.counterfactual.sets import AnyConfigurationSet, configuration_set
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.exploration import Exploration, Optimism, exploration_rule
-from cranium.learners.schedules import Schedule, Visits, check_number, check_rate, check_share
+from cranium.learners.schedules import Schedule, Visits, check_rate
 
 __all__ = [
     "AgentConfig",
@@ -46,7 +47,7 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         for name in self._shares:
-            check_share(name, getattr(self, name))
+            check_number(name, getattr(self, name), 0, 1)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the settings as plain values, for files and records.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import check_count
+from cranium.arguments import check_count
 
 __all__ = ["EpisodeLog", "Streak", "StreakFinder"]
 

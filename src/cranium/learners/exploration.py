@@ -13,8 +13,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.arguments import check_number
 from cranium.errors import InvalidArgumentError, shorten
-from cranium.learners.schedules import Schedule, Visits, check_number, check_rate
+from cranium.learners.schedules import Schedule, Visits, check_rate
 from cranium.tables.pay import array_namespace
 
 __all__ = ["Boltzmann", "EpsilonGreedy", "Exploration", "Optimism", "exploration_rule"]

@@ -10,8 +10,9 @@ import numpy as np
 
 from cranium.aamdp.planning import find_product
 from cranium.aamdp.product import own_time_limit, shortest_horizon
+from cranium.arguments import check_count
 from cranium.counterfactual.wrapper_checks import Guard
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.evaluation_result import Evaluation, Evaluator, Instances
 from cranium.learners.policy import Policy
 from cranium.worlds.protocols import instances_of

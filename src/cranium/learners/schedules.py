@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.arguments import check_count, check_number
+from cranium.errors import InvalidArgumentError, shorten
 
-__all__ = ["Schedule", "Visits", "check_number", "check_rate", "check_share", "rate_at"]
+__all__ = ["Schedule", "Visits", "check_rate", "rate_at"]
 
 Unit = Literal["samples", "episodes"]
 MOST_OVER = 10**15
@@ -81,20 +82,7 @@ class Visits:
             raise InvalidArgumentError(f"the power of Visits is above 0, up to 1, not {self.power}")
 
 
-def check_number(name: str, value: object) -> float:
-    """Accept a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e300:
-        raise InvalidArgumentError(f"{name} is a number, not {shorten(value)}")
-    return float(value)
-
-
-def check_share(name: str, value: object) -> None:
-    """Accept a number from 0 to 1."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidArgumentError(f"{name} is from 0 to 1, not {shorten(value)}")
-
-
 def check_rate(name: str, value: object) -> None:
     """Accept a number from 0 to 1, or a schedule of such numbers."""
     for number in (value.first, value.last) if isinstance(value, Schedule) else (value,):
-        check_share(name, number)
+        check_number(name, number, 0, 1)

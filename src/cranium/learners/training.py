@@ -11,13 +11,8 @@ import numpy as np
 from cranium.aamdp.planning import find_product, tabulate_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
-from cranium.errors import (
-    InvalidArgumentError,
-    RunError,
-    SpaceError,
-    check_count,
-    shorten,
-)
+from cranium.arguments import check_count, check_number
+from cranium.errors import InvalidArgumentError, RunError, SpaceError, shorten
 from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.builder import RunBuilder
 from cranium.learners.config import LearnerConfig, TabularConfig
@@ -39,7 +34,6 @@ from cranium.learners.loop import Loop, RunMetadata, TrainingResult, Until, go_t
 from cranium.learners.progress import ProgressBar
 from cranium.learners.registry import choose_config, learner_name
 from cranium.learners.run import Run
-from cranium.learners.schedules import check_number
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
 

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.arguments import check_count
 from cranium.automata.alphabet import AnyLabel
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
-from cranium.errors import InvalidArgumentError, RunError, SpaceError, check_count, shorten
+from cranium.errors import InvalidArgumentError, RunError, SpaceError, shorten
 from cranium.tables.configurations import (
     MAX_CONFIGURATIONS,
     OVERFLOW,

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.arguments import check_count, check_number
+from cranium.errors import InvalidArgumentError, shorten
 
 __all__ = [
     "as_action_vector",
     "as_range",
-    "check_choice",
-    "check_number",
     "check_options",
     "check_point",
     "list_amounts",
@@ -27,39 +24,6 @@ GREATEST = 2**31 - 1
 """The greatest number of times that an event can be asked for."""
 WIDEST = 1000
 """How far apart the least and the greatest of a drawn number may be: all of them are listed."""
-
-
-def check_choice(what: str, value: Any, known: Sequence[str]) -> None:
-    """Refuse what is none of the choices.
-
-    Example:
-        >>> check_choice("actions are", "few", ("continuous", "discrete"))
-        Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: actions are continuous or discrete, not 'few'
-    """
-    if not isinstance(value, str) or value not in known:
-        *some, last = known
-        choices = f"{', '.join(some)} or {last}" if some else last
-        raise InvalidArgumentError(f"{what} {choices}, not {shorten(value)}")
-
-
-def check_number(what: str, value: Any, low: float, high: float, *, above: bool = False) -> float:
-    """Accept a number of an interval; ``above``: of one that is open below.
-
-    Example:
-        >>> check_number("the speed", 0, 0.0, 1.0, above=True)
-        Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: the speed is a number above 0 and up to 1, not 0
-    """
-    given: Any = value  # which may be whole, and too large for a float
-    if isinstance(value, Real) and not isinstance(value, bool) and low <= given <= high:
-        number = float(given)
-        if isfinite(number) and not (above and number == low):
-            return number
-    least = "above" if above else "from"
-    raise InvalidArgumentError(
-        f"{what} is a number {least} {low:g} and up to {high:g}, not {shorten(value)}"
-    )
 
 
 def check_point(what: str, value: Any, margin: float = 0.0) -> tuple[float, float]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import cos, pi, sin
 from typing import Any
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
-from cranium.worlds.arguments import check_number
+from cranium.arguments import check_count, check_number
+from cranium.errors import InvalidArgumentError, shorten
 
 __all__ = ["COUNTS", "LAYOUTS", "Ball", "colours_of", "counted"]
 

@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, SpaceError, check_count, shorten
+from cranium.arguments import check_count
+from cranium.errors import InvalidArgumentError, SpaceError, shorten
 from cranium.worlds.arguments import as_range, check_options, list_amounts
 from cranium.worlds.craft_maps import DRAWN, SIGNS, SIZES, draw_map, random_map
 from cranium.worlds.finite import FiniteEnv

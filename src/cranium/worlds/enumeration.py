@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from cranium.errors import WorldError, check_count, shorten
+from cranium.arguments import check_count
+from cranium.errors import WorldError, shorten
 from cranium.worlds.events import events_after_step
 from cranium.worlds.observations import copy_observation
 from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, StateKey

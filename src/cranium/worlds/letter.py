@@ -15,7 +15,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.arguments import check_count
+from cranium.errors import InvalidArgumentError, shorten
 from cranium.worlds.arguments import as_range, check_options
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.grid import MOVES, Cell, Grid

@@ -17,16 +17,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from cranium.arguments import check_choice, check_number
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import plane
-from cranium.worlds.arguments import (
-    as_action_vector,
-    as_range,
-    check_choice,
-    check_number,
-    check_options,
-    check_point,
-)
+from cranium.worlds.arguments import as_action_vector, as_range, check_options, check_point
 from cranium.worlds.grid import MOVES
 from cranium.worlds.protocols import Events, Instances
 

@@ -11,7 +11,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.errors import WorldError, check_count, shorten
+from cranium.arguments import check_count
+from cranium.errors import WorldError, shorten
 from cranium.worlds.events import events_after_step
 from cranium.worlds.observations import copy_observation, observation_key
 from cranium.worlds.protocols import LabellingFunction, StateKey

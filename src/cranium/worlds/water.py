@@ -16,15 +16,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from cranium.errors import InvalidArgumentError, UnknownNameError, check_count, shorten
+from cranium.arguments import check_choice, check_count, check_number
+from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import pond
-from cranium.worlds.arguments import (
-    as_action_vector,
-    check_choice,
-    check_number,
-    check_options,
-    check_point,
-)
+from cranium.worlds.arguments import as_action_vector, check_options, check_point
 from cranium.worlds.balls import COUNTS, LAYOUTS, Ball, colours_of, counted
 from cranium.worlds.grid import MOVES
 from cranium.worlds.protocols import Events

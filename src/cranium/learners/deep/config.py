@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from cranium.aamdp.features import CELLS, Cells
-from cranium.errors import InvalidArgumentError, check_count, shorten
+from cranium.arguments import check_choice, check_count, check_number, check_switch
+from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.config import Configurations, LearnerConfig
-from cranium.learners.schedules import Schedule, check_number, check_rate
-from cranium.worlds.arguments import check_choice
+from cranium.learners.schedules import Schedule, check_rate
 
 __all__ = ["ActorConfig", "DeepConfig", "NetworkConfig"]
 
@@ -99,15 +99,7 @@ MOST = {"replay": 10_000_000, "warmup": 10**9, "target_every": 10**9}
 
 def check_between(name: str, value: object, least: int = 1) -> None:
     """Accept a whole number that is large enough, and small enough for tables."""
-    most = MOST.get(name, 100_000)
-    if check_count(name, value, least=least) > most:
-        raise InvalidArgumentError(f"{name} is at most {most:,}, not {value:,}")
-
-
-def check_switch(name: str, value: object) -> None:
-    """Accept true or false."""
-    if not isinstance(value, bool):
-        raise InvalidArgumentError(f"{name} is true or false, not {shorten(value)}")
+    check_count(name, value, least=least, most=MOST.get(name, 100_000))
 
 
 @dataclass(frozen=True)

@@ -19,23 +19,12 @@ __all__ = [
     "check_actions",
     "check_ground",
     "check_normalisation",
-    "check_ratio",
     "check_set",
 ]
 
 MACHINE = ("machine_state", "counters")
 """Which parts of a dictionary show the machine."""
 OUTSIDE = "put wrappers that {} inside: cranium.product(wrapped, …)"
-
-
-def check_ratio(ratio: object) -> float:
-    """Check that a ratio is a number from 0 to 1, and return it."""
-    number = isinstance(ratio, int | float | np.floating) and not isinstance(ratio, bool)
-    if not number or not 0 <= float(ratio) <= 1:  # type: ignore[arg-type]
-        raise InvalidArgumentError(
-            f"counterfactual_ratio is a number from 0 to 1, not {shorten(ratio)}"
-        )
-    return float(ratio)  # type: ignore[arg-type]
 
 
 def check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:

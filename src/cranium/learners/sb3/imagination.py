@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import Encoding
+from cranium.arguments import check_number
 from cranium.automata.reward import total
 from cranium.automata.transition import Configuration
 from cranium.counterfactual.wrapper_checks import check_end, check_reward, check_steps, check_told
 from cranium.errors import CraniumError, RunError, WorldError
-from cranium.learners.sb3.checks import OUTSIDE, check_ratio, check_set
+from cranium.learners.sb3.checks import OUTSIDE, check_set
 from cranium.learners.sb3.closure import Closure, Ints
 from cranium.learners.sb3.recorder import fingerprint
 from cranium.tables.configurations import is_overflow
@@ -84,7 +85,7 @@ class Imagination:
         configurations: Literal["seen", "reachable"] | None = None,
     ) -> None:
         self.encoding = encoding
-        self.counterfactual_ratio = check_ratio(counterfactual_ratio)
+        self.counterfactual_ratio = check_number("counterfactual_ratio", counterfactual_ratio, 0, 1)
         self.configurations = check_set(configurations, encoding)
         self.automaton = encoding.automaton
         self.fingerprint = fingerprint(encoding)
