@@ -218,7 +218,6 @@ def test_library_lists_and_prints(run, write):
         ["run", "library:anbcn", "X"],
         ["draw", "library:anbcn", "-o", "m.gif"],
         ["draw", "library:anbcn"],
-        ["draw", "library:anbcn", "-o", "m.svg", "--engine", "crayon"],
         ["draw", "library:anbcn", "-o", "no/such/folder/m.svg"],
         ["unroll", "library:anbcn", "--limit", "-1", "-o", "m.yaml"],
         ["unroll", "library:anbcn", "-o", "m.yaml"],

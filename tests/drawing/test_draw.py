@@ -16,7 +16,6 @@ from cranium.automata.reward import RewardFunction
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.transition import Transition
 from cranium.drawing import draw, to_dot, to_mermaid, to_png, to_svg, to_tikz
-from cranium.drawing import graphviz as graphviz_engine
 from cranium.drawing.image import boxes, render
 from cranium.drawing.labels import arrows, escape_latex
 from cranium.drawing.layout.arrange import lay_out
@@ -113,7 +112,7 @@ def test_same_machine_same_bytes(name):
 def test_same_bytes_in_another_process():
     program = (
         "import cranium, hashlib; from cranium.drawing import to_svg\n"
-        "text = to_svg(cranium.library.load('square'), engine='matplotlib')\n"
+        "text = to_svg(cranium.library.load('square'))\n"
         "print(hashlib.sha256(text.encode()).hexdigest())"
     )
     digests = {
@@ -138,14 +137,14 @@ def test_pyplot_and_settings_are_left_alone():
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
-    to_png(cranium.library.load("anbcn"), engine="matplotlib")
+    to_png(cranium.library.load("anbcn"))
     assert dict(mpl.rcParams) == before
 
 
 def test_svg_is_xml_and_png_is_png():
     machine = cranium.library.load("anbcn")
-    assert ET.fromstring(to_svg(machine, engine="matplotlib")).tag.endswith("svg")
-    assert to_png(machine, engine="matplotlib").startswith(b"\x89PNG\r\n\x1a\n")
+    assert ET.fromstring(to_svg(machine)).tag.endswith("svg")
+    assert to_png(machine).startswith(b"\x89PNG\r\n\x1a\n")
 
 
 def test_structure_of_dot(machine):
@@ -213,7 +212,7 @@ def test_hostile_names_in_latex():
 
 def test_hostile_names_in_pictures():
     machine = hostile_machine()
-    assert ET.fromstring(to_svg(machine, engine="matplotlib")).tag.endswith("svg")
+    assert ET.fromstring(to_svg(machine)).tag.endswith("svg")
     shown = " ".join(box.what for box in boxes(machine))
     for name in ("$x$", "<b>", "100%", 'a"b', "\\"):
         assert f"state {name} " in shown
@@ -221,8 +220,10 @@ def test_hostile_names_in_pictures():
 
 @needs_dot
 def test_graphviz_accepts_every_drawing(machine):
-    assert to_png(machine, engine="graphviz").startswith(b"\x89PNG")
-    text = to_svg(machine, engine="graphviz")
+    done = subprocess.run(
+        ["dot", "-Tsvg"], input=to_dot(machine).encode(), capture_output=True, check=True
+    )
+    text = done.stdout.decode()
     shown = {element.text for element in ET.fromstring(text).iter() if element.tag.endswith("text")}
     assert {*machine.states} <= {(text or "").replace("\xa0", " ") for text in shown}
 
@@ -238,7 +239,7 @@ def test_latex_accepts_drawings(tmp_path, build):
     assert done.returncode == 0, done.stdout[-2000:]
 
 
-# Files, engines and refusals
+# Files and refusals
 
 
 @pytest.mark.parametrize(
@@ -250,7 +251,7 @@ def test_latex_accepts_drawings(tmp_path, build):
 )  # fmt: skip
 def test_the_ending_chooses_the_format(tmp_path, ending, start):
     path = tmp_path / f"picture{ending}"
-    draw(cranium.library.load("anbcn"), path, engine="matplotlib")
+    draw(cranium.library.load("anbcn"), path)
     assert path.read_bytes().startswith(start)
     draw(cranium.library.load("anbcn"), str(path))
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
@@ -267,46 +268,6 @@ def test_other_endings_are_refused(tmp_path, name):
 def test_a_folder_that_does_not_exist(tmp_path):
     with pytest.raises(FileAccessError):
         draw(cranium.library.load("anbcn"), tmp_path / "missing" / "picture.dot")
-
-
-def test_unknown_engines_are_refused(tmp_path):
-    machine = cranium.library.load("anbcn")
-    for use in (
-        lambda: to_svg(machine, engine="neato"),
-        lambda: to_png(machine, engine=""),
-        lambda: draw(machine, tmp_path / "picture.dot", engine="neato"),
-    ):
-        with pytest.raises(DrawingError, match="no such engine") as refusal:
-            use()
-        assert "matplotlib" in refusal.value.fix
-
-
-def test_without_graphviz(monkeypatch):
-    monkeypatch.setattr(shutil, "which", lambda name: None)
-    machine = cranium.library.load("anbcn")
-    assert to_svg(machine) == to_svg(machine, engine="matplotlib")
-    with pytest.raises(DrawingError, match="not on the PATH") as refusal:
-        to_svg(machine, engine="graphviz")
-    assert "install Graphviz" in refusal.value.fix
-
-
-def fake_dot(tmp_path, monkeypatch, script):
-    program = tmp_path / "dot"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the fake program is a shell script")
-def test_graphviz_that_fails_or_hangs(tmp_path, monkeypatch):
-    machine = cranium.library.load("anbcn")
-    fake_dot(tmp_path, monkeypatch, "cat > /dev/null; echo 'syntax error in line 7' >&2; exit 3")
-    with pytest.raises(DrawingError, match="status 3 and said: syntax error in line 7"):
-        to_svg(machine, engine="graphviz")
-    fake_dot(tmp_path, monkeypatch, "exec sleep 10")
-    monkeypatch.setattr(graphviz_engine, "TIMEOUT", 0.2)
-    with pytest.raises(DrawingError, match="did not draw"):
-        to_svg(machine, engine="graphviz")
 
 
 def test_only_automata_are_drawn():

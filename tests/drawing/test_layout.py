@@ -64,7 +64,7 @@ def test_library_pictures_are_compact():
         layout = lay_out(cranium.library.load(name))
         assert layout.width < 950
         assert layout.height < 700
-        assert len(to_svg(cranium.library.load(name), engine="matplotlib")) < 100_000
+        assert len(to_svg(cranium.library.load(name))) < 100_000
 
 
 def test_way_to_success_is_straight():

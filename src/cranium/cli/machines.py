@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -243,10 +243,6 @@ def draw(
     out: Out,
     file: Machine = None,
     language: Task = None,
-    engine: Annotated[
-        Literal["matplotlib", "graphviz"],
-        typer.Option(help="Who makes SVG and PNG; graphviz needs its program dot."),
-    ] = "matplotlib",
 ) -> None:
     """Draw a machine: .svg, .png, .pdf, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT.
 
@@ -255,7 +251,7 @@ def draw(
     check_places(picture=out)
     machine = machine_of(file, language)
     with working("drawing"):
-        cranium.draw(machine, out, engine=engine)
+        cranium.draw(machine, out)
     say(f"wrote {out}")
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.drawing.graphviz import render_with_dot
 from cranium.drawing.image import render
 from cranium.drawing.text import to_dot, to_mermaid
 from cranium.drawing.tikz import to_tikz
@@ -29,20 +28,17 @@ _TEXTS: dict[str, Callable[[CountingRewardAutomaton], str]] = {
     ".tex": to_tikz,
 }
 _PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
-_ENGINES = ("matplotlib", "graphviz")
 
 
-def draw(
-    machine: CountingRewardAutomaton, path: str | os.PathLike[str], *, engine: str = "matplotlib"
-) -> None:
-    """Draw a machine into a file, all or nothing; the ending of its name says how.
+def draw(machine: CountingRewardAutomaton, path: str | os.PathLike[str]) -> None:
+    """Draw a machine into a file, in the format that the file's ending names.
+
+    The file is written whole or not at all.
 
     Args:
         machine: The automaton or reward machine.
         path: A file that ends in ``.svg``, ``.png``, ``.pdf`` (pictures), ``.dot``, ``.gv``
             (Graphviz), ``.mmd`` (Mermaid) or ``.tex`` (TikZ).
-        engine: Who makes a picture: ``"matplotlib"``, with our own layout, which needs no other
-            program, or ``"graphviz"``, where its program ``dot`` is installed.
 
     Example:
         >>> import cranium, tempfile, pathlib
@@ -56,14 +52,13 @@ def draw(
     path = Path(path)
     ending = check_drawing(path)
     if ending in _TEXTS:
-        _check_engine(engine)
         write_text(path, _TEXTS[ending](machine))
     else:
-        write_bytes(path, _picture(machine, _PICTURES[ending], engine))
+        write_bytes(path, _picture(machine, _PICTURES[ending]))
 
 
 def check_drawing(path: Path) -> str:
-    """The ending of a file into which a machine can be drawn."""
+    """Check that a machine can be drawn into a file, and return the ending of its name."""
     ending = path.suffix.lower()
     if ending not in (*_TEXTS, *_PICTURES):
         raise DrawingError(
@@ -73,58 +68,37 @@ def check_drawing(path: Path) -> str:
     return ending
 
 
-def to_svg(
-    machine: CountingRewardAutomaton, *, engine: str = "matplotlib", mark: str | None = None
-) -> str:
-    """A machine as an SVG picture.
+def to_svg(machine: CountingRewardAutomaton, *, mark: str | None = None) -> str:
+    """Draw a machine as an SVG picture, and return its text.
 
     Args:
         machine: The automaton or reward machine.
-        engine: As for :func:`draw`.
-        mark: A state that is marked: where the machine is, say.
+        mark: A state to highlight, for example the current one.
 
     Example:
         >>> import cranium
         >>> "</svg>" in to_svg(cranium.library.load("anbcn"))
         True
     """
-    return _picture(machine, "svg", engine, mark).decode()
+    return _picture(machine, "svg", mark).decode()
 
 
-def to_png(
-    machine: CountingRewardAutomaton, *, engine: str = "matplotlib", mark: str | None = None
-) -> bytes:
-    r"""A machine as a PNG picture.
+def to_png(machine: CountingRewardAutomaton, *, mark: str | None = None) -> bytes:
+    r"""Draw a machine as a PNG picture, and return its bytes.
 
     Args:
         machine: The automaton or reward machine.
-        engine: As for :func:`draw`.
-        mark: A state that is marked: where the machine is, say.
+        mark: A state to highlight, for example the current one.
 
     Example:
         >>> import cranium
         >>> to_png(cranium.library.load("anbcn"))[:4]
         b'\x89PNG'
     """
-    return _picture(machine, "png", engine, mark)
+    return _picture(machine, "png", mark)
 
 
-def _picture(
-    machine: CountingRewardAutomaton, form: str, engine: str, mark: str | None = None
-) -> bytes:
-    _check_engine(engine)
+def _picture(machine: CountingRewardAutomaton, form: str, mark: str | None = None) -> bytes:
     if mark is not None and mark not in (*machine.states, *machine.terminal):
         raise UnknownNameError.of("state", mark, [*machine.states, *machine.terminal])
-    if engine == "matplotlib":
-        return render(machine, form, mark)
-    if mark is not None:
-        raise DrawingError("Graphviz marks no state", fix="leave engine out, or mark")
-    return render_with_dot(machine, form)
-
-
-def _check_engine(engine: str) -> None:
-    if engine not in _ENGINES:
-        raise DrawingError(
-            f"no such engine for pictures: {shorten(engine)}",
-            fix=f"use one of {', '.join(_ENGINES)}",
-        )
+    return render(machine, form, mark)
