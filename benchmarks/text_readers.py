@@ -121,7 +121,8 @@ description = "Collect one item of mail."
 TOML_PARTS = [
     "=", "[", "]", "[[", "]]", "{", "}", ",", ".", '"', "'", '"""', "\n", "#", "\x00", "é", "0",
     "-1", "9" * 9, "9" * 30, "9" * 5000, "1e9", "inf", "nan", "1979-05-27", "true", "[letter]\n",
-    "trials", "most", "times", "methods", "budget", "a.b", "a." * 50, "0x", "_", " ",
+    "trials", "most", "times", "methods", "budget", "a.b", "a." * 50, "0x", "0x" + "f" * 5000, "_",
+    " ",
 ]  # fmt: skip
 TORO_ICARTE = """0 # initial state
 [2] # terminal state

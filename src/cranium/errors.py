@@ -51,6 +51,7 @@ column, when the machine came from a file) and what to do about it (``fix``).
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
@@ -444,6 +445,11 @@ def shorten(value: object, limit: int = 60) -> str:
     Example:
         >>> shorten("x" * 1000, limit=10)
         "'xxxxxxxx…"
+        >>> shorten(10**5000)
+        'a number of more than 4,300 digits'
     """
-    text = repr(value[: limit * 2] if isinstance(value, str | bytes) else value)
+    try:
+        text = repr(value[: limit * 2] if isinstance(value, str | bytes) else value)
+    except ValueError:  # Python writes none that is longer, alone or in a list
+        return f"a number of more than {sys.get_int_max_str_digits():,} digits"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -152,7 +152,7 @@ def test_mutated_settings_are_read_or_refused_with_our_own_error(name, finished,
 SNIPPETS = [
     "=", "[", "]", "[[", "]]", "{", "}", ",", ".", '"', "'", '"""', "\n", "#", "\x00", "é", "0", "-1", "9" * 9,
     "9" * 30, "9" * 5000, "1e9", "inf", "nan", "1979-05-27", "true", "[letter]\n", "trials", "most", "times",
-    "methods", "budget", "a.b", "a." * 50, "0x", "_", " ",
+    "methods", "budget", "a.b", "a." * 50, "0x", "0x" + "f" * 5000, "_", " ",
 ]  # fmt: skip
 TOML = """[letter]
 trials = 2
@@ -294,12 +294,25 @@ def test_a_file_that_is_too_large_is_refused_by_its_size(name, tmp_path):
         "[" + "a." * 7_920 + "a]",
         "[letter]\ntimes = [" + "1," * 7_920 + "1]",
         "[letter]\ntrials = " + "1" * 15_920,
+        "[letter]\ntrials = 0x" + "f" * 15_920,
+        "[letter]\nmethods = [{ a = 0b" + "1" * 15_920 + " }]",
         "[letter]\nmethods = [" + '"QL",' * 3_120 + "]",
         "".join(f"[a.b{n}]\n" for n in range(1_600)),
         "[[letter]]\n" * 1_440,
         '[letter]\nprotocol = """' + '\\"' * 7_920 + '"""',
     ],
-    ids=["dotted", "table", "array", "digits", "names", "tables", "arrays", "escapes"],
+    ids=[
+        "dotted",
+        "table",
+        "array",
+        "digits",
+        "hex",
+        "binary",
+        "names",
+        "tables",
+        "arrays",
+        "escapes",
+    ],
 )
 def test_slow_toml_is_refused_and_not_even_parsed_if_it_is_large(text, tmp_path, monkeypatch):
     path = tmp_path / "mine.toml"

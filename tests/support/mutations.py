@@ -18,6 +18,7 @@ SNIPPETS = [
     "{", "}", "[", "]", ":", "- ", "&a ", "*a", "!!", "|", ">", "#", "'", '"', "\\", "\n", "\t", "\x00",
     "\ud800", "é", "0", "-1", "1e999", "true", "null", "~", "from", "to", "if", "add", "n > 0", "n == 0",
     "silent: true", "reward: x", "(", ")", "!", "¬", "∧", "and", "or", "not", "A", "é́", "\u2028", "%", "---", "? ",
+    "9" * 5000, "0x" + "f" * 5000,
 ]  # fmt: skip
 """For texts: machines, formulas, languages, words."""
 
@@ -31,14 +32,15 @@ NASTY: list[Any] = [
     {"discrete": [-1, 0]}, {"binary": 10**12}, {"binary": [10**6, 10**6]}, {"multi": [[0], [0]], "dtype": "int8"},
     {"box": [[0], [1]], "shape": [10**12], "dtype": "float32"}, {"box": [[5], [1]], "shape": [1], "dtype": "uint8"},
     {"dict": [[1, {"discrete": [2, 0]}]]}, [[1, [2]]], {"box": {"counters": "raw", "clip": 10**12, "cells": "joint"}},
-    list(range(300)), *(f"{name}{depth}" for name in NESTED for depth in DEPTHS),
+    list(range(300)), "@digits", *(f"{name}{depth}" for name in NESTED for depth in DEPTHS),
 ]  # fmt: skip
-"""For documents; a name of NESTED and a depth stand for that much nesting."""
+"""For documents; a name of NESTED and a depth stand for that much nesting, "@digits" for a number
+of so many digits that Python does not read it."""
 
 
 def write_document(document: Any) -> str:
-    """A document as JSON; deep nesting is put in as text, because Python could not write it."""
-    text = json.dumps(document)
+    """A document as JSON; what Python could not write is put in as text."""
+    text = json.dumps(document).replace('"@digits"', "9" * 5000)
     for name, (left, right) in NESTED.items():
         for depth in DEPTHS:
             text = text.replace(f'"{name}{depth}"', left * depth + "1" + right * depth)

@@ -172,6 +172,8 @@ def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> Experi
         else:
             said += f", not {shorten(first['input'])}"
         raise InvalidArgumentError(f"{where}{place} of {name}: {said}", fix=fix) from None
+    except ValueError:  # Python writes none of thousands of digits; TOML can, in other bases
+        raise InvalidArgumentError(f"{where}a number of {name} is too long") from None
 
 
 def load_configs(path: Path) -> list[ExperimentConfig]:
