@@ -30,8 +30,8 @@ test: $(VENV)/.dev  ## all tests but those of the targets below
 test-model: $(VENV)/.dev  ## the tests that need a small language model (fetches 98 MB)
 	$(BIN)/python -m pytest -m local_model tests/assist src/cranium/assist
 
-test-faults: $(VENV)/.ray  ## processes are killed at random moments, disks are full, records damaged (1½ hours; FAULTS=3 is short)
-	$(BIN)/python -m pytest -m faults tests/faults
+test-faults: $(VENV)/.ray  ## processes are killed at random moments, disks are full, caches and records damaged (2 hours; FAULTS=3 is short)
+	FAULTS=$${FAULTS:-20} $(BIN)/python -m pytest -m "" tests/faults
 
 test-ray: $(VENV)/.ray  ## the tests that need Ray: a cluster on this machine
 	$(BIN)/python -m pytest -m ray

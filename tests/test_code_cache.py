@@ -158,6 +158,27 @@ def test_a_draft_that_is_gone_when_it_is_looked_at_costs_nothing(tmp_path, monke
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("after", [None, b"", b"other"])
+def test_what_was_checked_is_what_is_run_whatever_becomes_of_the_file(
+    tmp_path, monkeypatch, capfd, after
+):
+    save(fresh(tmp_path, monkeypatch), numba.int64)
+    read = Path.read_bytes
+
+    def read_and_change(path):
+        content = read(path)
+        if path.suffix == ".code":
+            path.unlink() if after is None else path.write_bytes(after)
+        return content
+
+    cache = fresh(tmp_path, monkeypatch)
+    monkeypatch.setattr(Path, "read_bytes", read_and_change)
+    again = save(cache, numba.int64)
+    assert sum(again.stats.cache_hits.values()) == 1
+    assert again(4) == 8
+    assert capfd.readouterr().err == ""
+
+
 class Moved:
     """What this version of Numba does not have any more."""
 

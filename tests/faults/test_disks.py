@@ -21,9 +21,9 @@ from cranium.errors import FileAccessError
 from cranium.experiments import ComplexityConfig, DamagedRecordWarning, run
 from cranium.experiments.records import Record, read_record
 
-pytestmark = pytest.mark.faults
-
 ROUNDS = int(os.environ.get("FAULTS", "20"))
+FEW = int(os.environ.get("FAULTS", "2"))
+"""Of what ``make test`` runs, too."""
 CONFIG = ComplexityConfig(trials=2, most=2)
 JOBS = 12
 LIMITED = """
@@ -62,6 +62,7 @@ def reproduce(folder: Path, most: int) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.faults
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_a_disk_that_is_full_at_any_size_leaves_whole_files_and_the_same_command_goes_on(
     tmp_path: Path, number: int, undisturbed: dict[str, Record]
@@ -142,7 +143,7 @@ def test_damaged_records_are_found_and_made_again(
 ) -> None:
     folder = tmp_path / "results"
     run(CONFIG, folder, InProcessEngine())
-    for number in range(ROUNDS):
+    for number in range(FEW):
         rng = random.Random(f"{damage.__name__} {number}")
         paths = sorted(folder.glob("*-*.json"))
         damaged = rng.sample(paths, rng.randint(1, 4))

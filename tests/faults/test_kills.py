@@ -22,9 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.experiment_driver import SECONDS, Driver, records_in, same
-
-from cranium.experiments.records import Record, read_record
+from support.experiment_driver import (
+    SECONDS,
+    WRONG,
+    Driver,
+    Undisturbed,
+    compare,
+    records_in,
+    run_undisturbed,
+    show,
+)
 
 pytestmark = pytest.mark.faults
 
@@ -33,8 +40,6 @@ LATEST, SPAN = 16, 1.0
 """A kill comes up to so many seconds after one of the first 16 of 24 records."""
 AGAIN = 3
 """How often the command may have to be given again."""
-WRONG = ("lost", "failed", "missing", "too many", "different", "duplicated", "litter", "said")
-UNDISTURBED = dict[str, Record]
 
 
 def wait_for_records(driver: Driver, count: int) -> None:
@@ -46,13 +51,9 @@ def wait_for_records(driver: Driver, count: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> UNDISTURBED:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
     """What the experiment comes to when nothing is killed, and without Ray."""
-    place = tmp_path_factory.mktemp("undisturbed")
-    driver = Driver(place, place / "records", "local")
-    told = driver.end()
-    assert (told["failed"], told["ran"]) == (0, told["jobs"])
-    return {path.name: same(read_record(path)) for path in (place / "records").glob("*-*.json")}
+    return run_undisturbed(tmp_path_factory.mktemp("undisturbed"))
 
 
 def kill(driver: Driver, kind: str, rng: random.Random) -> bool:
@@ -88,7 +89,7 @@ def kill_many(driver: Driver, rng: random.Random) -> int:
 
 
 def one_round(
-    engine: str, kind: str, number: int, place: Path, undisturbed: UNDISTURBED
+    engine: str, kind: str, number: int, place: Path, undisturbed: Undisturbed
 ) -> Counter[str]:
     """Kill processes, go on until all is done, and count what happened."""
     rng, counts = random.Random(f"{kind} {number}"), Counter[str](rounds=1)
@@ -120,25 +121,6 @@ def one_round(
     return counts + compare(folder, before, driver.log, undisturbed)
 
 
-def compare(
-    folder: Path, before: dict[str, bytes], log: Path, undisturbed: UNDISTURBED
-) -> Counter[str]:
-    """Count what is wrong with the records of a run."""
-    after, counts = records_in(folder), Counter[str]()
-    counts["lost"] = sum(after.get(name) != content for name, content in before.items())
-    found = {path.name: read_record(path) for path in folder.glob("*-*.json")}
-    counts["failed"] = sum(not record.done for record in found.values())
-    counts["missing"] = len(set(undisturbed) - set(found))
-    counts["too many"] = len(set(found) - set(undisturbed))
-    counts["different"] = sum(
-        same(record) != undisturbed.get(name) for name, record in found.items()
-    )
-    written = Counter(log.read_text().splitlines())
-    counts["duplicated"] = sum(count > 1 for count in written.values())
-    counts["litter"] = len(list(folder.iterdir())) - len(found) - 1  # and experiment.json
-    return counts
-
-
 @pytest.mark.parametrize(
     ("engine", "kind"),
     [
@@ -150,7 +132,7 @@ def compare(
     ],
 )
 def test_nothing_is_lost_when_it_is_killed(
-    engine: str, kind: str, undisturbed: UNDISTURBED, capsys: pytest.CaptureFixture[str]
+    engine: str, kind: str, undisturbed: Undisturbed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if engine == "ray":
         pytest.importorskip("ray")
@@ -169,13 +151,8 @@ def test_nothing_is_lost_when_it_is_killed(
     assert total["killed"] >= 0.9 * ROUNDS, "the runs were over before anything was killed"
 
 
-def show(capsys: pytest.CaptureFixture[str], what: str, counts: Counter[str]) -> None:
-    with capsys.disabled():
-        print(f"\n{what}: {dict(+counts)}", end="", flush=True)
-
-
 def test_two_drivers_share_the_work_and_one_is_killed(
-    undisturbed: UNDISTURBED, capsys: pytest.CaptureFixture[str]
+    undisturbed: Undisturbed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What the one that is killed was doing is done by the other; nothing is done twice."""
     total: Counter[str] = Counter()

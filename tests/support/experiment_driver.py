@@ -11,11 +11,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cranium.experiments.records import Record
+import pytest
+
+from cranium.experiments.records import Record, read_record
 
 SECONDS = 300
 """How long a driver may take before something hangs."""
@@ -131,3 +134,40 @@ def records_in(folder: Path) -> dict[str, bytes]:
 def same(record: Record) -> Record:
     """Without what may differ from run to run."""
     return replace(record, wall=0.0, cpu=0.0)
+
+
+WRONG = ("lost", "failed", "missing", "too many", "different", "duplicated", "litter", "said")
+"""What must not be counted."""
+Undisturbed = dict[str, Record]
+
+
+def run_undisturbed(place: Path) -> Undisturbed:
+    """What the experiment comes to when nothing is disturbed, and without Ray."""
+    driver = Driver(place, place / "records", "local")
+    told = driver.end()
+    assert (told["failed"], told["ran"]) == (0, told["jobs"])
+    return {path.name: same(read_record(path)) for path in (place / "records").glob("*-*.json")}
+
+
+def compare(
+    folder: Path, before: dict[str, bytes], log: Path, undisturbed: Undisturbed
+) -> Counter[str]:
+    """Count what is wrong with the records of a run."""
+    after, counts = records_in(folder), Counter[str]()
+    counts["lost"] = sum(after.get(name) != content for name, content in before.items())
+    found = {path.name: read_record(path) for path in folder.glob("*-*.json")}
+    counts["failed"] = sum(not record.done for record in found.values())
+    counts["missing"] = len(set(undisturbed) - set(found))
+    counts["too many"] = len(set(found) - set(undisturbed))
+    counts["different"] = sum(
+        same(record) != undisturbed.get(name) for name, record in found.items()
+    )
+    written = Counter(log.read_text().splitlines())
+    counts["duplicated"] = sum(count > 1 for count in written.values())
+    counts["litter"] = len(list(folder.iterdir())) - len(found) - 1  # and experiment.json
+    return counts
+
+
+def show(capsys: pytest.CaptureFixture[str], what: str, counts: Counter[str]) -> None:
+    with capsys.disabled():
+        print(f"\n{what}: {dict(+counts)}", end="", flush=True)
