@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import cranium
 from cranium import Configuration
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
-from cranium.aamdp.features import Numbers
+from cranium.aamdp.features import ObservationNumbers
 from cranium.errors import InvalidArgumentError, SpaceError, WorldError
 from cranium.learners import ActorConfig, DeepConfig
 from cranium.tables.configurations import OVERFLOW, reachable_configurations
@@ -123,7 +123,7 @@ def test_jointly_every_observation_has_a_feature_of_its_own():
 @pytest.mark.parametrize("cells", ["joint", "scaled"])
 @pytest.mark.parametrize("ground", ["box", "dict"])
 def test_only_whole_numbers_can_be_shown_jointly_or_scaled(cells, ground):
-    with pytest.raises(WorldError, match=f'cells="{cells}" is for vectors of whole numbers'):
+    with pytest.raises(WorldError, match=f'cells="{cells}" is for vectors of bounded integers'):
         BoxEncoding(cells=cells).bind(GROUNDS[ground], OFFICE, 3)
 
 
@@ -156,11 +156,11 @@ def test_whole_numbers_in_a_box_have_bounds_too(made, seen):
 
 
 def test_numbers_of_large_unsigned_numbers_are_exact():
-    cells = Numbers(spaces.Box(0, 2**20 - 1, (3,), np.uint64))
+    cells = ObservationNumbers(spaces.Box(0, 2**20 - 1, (3,), np.uint64))
     for seen in ([524289, 5, 7], [524289, 5, 8], [2**20 - 1] * 3):
-        number = cells.number(np.array(seen, np.uint64))
+        number = cells.encode(np.array(seen, np.uint64))
         assert number == (seen[0] << 40) + (seen[1] << 20) + seen[2]
-        assert cells.observation(number).tolist() == seen
+        assert cells.decode(number).tolist() == seen
 
 
 def test_bounds_hold_at_the_limit_and_for_an_overflow():
@@ -172,7 +172,7 @@ def test_bounds_hold_at_the_limit_and_for_an_overflow():
 
 
 def test_what_has_no_encoding_is_refused():
-    with pytest.raises(WorldError, match="not a fixed number of whole numbers"):
+    with pytest.raises(WorldError, match="not a fixed number of bounded integers"):
         TabularEncoding().bind(GROUNDS["box"], OFFICE, 3)
     with pytest.raises(WorldError, match="needs a limit"):
         TabularEncoding().bind(GROUNDS["discrete"], OFFICE, None)
@@ -197,5 +197,5 @@ def test_what_has_no_encoding_is_refused():
         with pytest.raises(SpaceError, match="too many values to tell their fractions apart"):
             BoxEncoding(cells="scaled").bind(wide, OFFICE, 1)
     endless = spaces.Box(0, 2**64 - 1, (1,), np.uint64)
-    with pytest.raises(WorldError, match="not a fixed number of whole numbers"):
+    with pytest.raises(WorldError, match="not a fixed number of bounded integers"):
         TabularEncoding().bind(endless, OFFICE, 1)

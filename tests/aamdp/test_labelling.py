@@ -177,11 +177,11 @@ def test_the_checker_runs_the_machine_and_finds_events_that_stay_true():
     said = r"the event 'A' was true for up to \d+ steps in a row.*(\d+) of the \1 runs in which"
     with pytest.warns(PersistentEventWarning, match=said):
         report = cranium.check_labelling(Drift(), TASK, regions, steps=3000)
-    (held,) = report.held
-    assert held.event == "A"
-    assert held.longest >= 10
-    assert held.failed == held.runs >= 3
-    assert str(held) in str(report)
+    (persistent,) = report.persistent
+    assert persistent.event == "A"
+    assert persistent.longest >= 10
+    assert persistent.failed == persistent.runs >= 3
+    assert str(persistent) in str(report)
     assert "cranium.rising_edges(labelling)" in str(report)
     assert report.is_sound
 
@@ -202,12 +202,12 @@ def test_a_trap_that_does_not_end_the_episode_is_a_failure_too():
         cranium.check_labelling(Drift(), cranium.loads(task), regions, steps=3000)
     # Without any success there is nothing that could be missed.
     endless = cranium.loads(task.replace("accepting: [done]", ""))
-    assert cranium.check_labelling(Drift(), endless, regions, steps=3000).held == ()
+    assert cranium.check_labelling(Drift(), endless, regions, steps=3000).persistent == ()
 
 
 def test_the_cure_that_the_checker_names_is_one():
     edges = cranium.rising_edges(regions)
-    assert cranium.check_labelling(Drift(), TASK, edges, steps=3000).held == ()
+    assert cranium.check_labelling(Drift(), TASK, edges, steps=3000).persistent == ()
     env = cranium.product(Drift(), TASK, edges, horizon=500)
     env.reset(seed=0)
     ended, seen = False, []
@@ -224,13 +224,13 @@ def test_events_that_stay_true_are_blamed_only_for_what_they_do(task, blamed):
         Drift(), cranium.compile_language(task, first=True), regions, steps=3000, warn=False
     )
     # In the first two both may be read often. In the third A fails at once, where it comes first.
-    assert [held.event for held in report.held] == blamed
+    assert [one.event for one in report.persistent] == blamed
 
 
 def test_a_cell_that_an_agent_can_leave_is_not_blamed():
     lake = gym.make("FrozenLake-v1", is_slippery=False)
     corner = cranium.labelling_from_cells({3: "A", 15: "B"})
-    assert cranium.check_labelling(lake, TASK, corner, steps=5000).held == ()
+    assert cranium.check_labelling(lake, TASK, corner, steps=5000).persistent == ()
 
 
 def test_rising_edges_are_what_a_step_makes_true():

@@ -352,9 +352,9 @@ def test_observations_are_kept_whatever_is_written_into_below(world):
 
 def test_an_encoding_of_ones_own_is_what_the_product_shows():
     class Tenfold(DictEncoding):
-        def join(self, ground, part):
-            shown = super().join(ground, part)
-            return {**shown, "ground": shown["ground"] * 10}
+        def make_encoder(self, configuration):
+            encode = super().make_encoder(configuration)
+            return lambda ground: encode(ground * 10)
 
     env = cranium.product(
         LetterEnv(), cranium.library.load("anbcdn"), horizon=50, encoding=Tenfold()

@@ -15,7 +15,7 @@ from extending.finite_world import SIZE, WIND, Lake
 
 import cranium
 from cranium.errors import WorldError
-from cranium.worlds import FiniteEnv, Outcome, TabularWorld, World
+from cranium.worlds import FiniteWorld, Outcome, TabularWorld, World
 
 HERE = Path(__file__).parent
 TASK = "fish^N harbour^N"
@@ -36,7 +36,7 @@ class TestAWorldThatInherits:
 
     def test_it_follows_the_protocols(self):
         assert isinstance(Lake(), World)
-        assert isinstance(Lake(), FiniteEnv)
+        assert isinstance(Lake(), FiniteWorld)
 
     def test_its_table_is_the_model(self):
         table = TabularWorld.of(Lake())
@@ -158,7 +158,7 @@ class LyingPier(Pier):
 
 class TestAWorldThatInheritsNothing:
     def test_it_follows_the_protocols(self):
-        assert isinstance(Pier(), FiniteEnv)
+        assert isinstance(Pier(), FiniteWorld)
 
     def test_it_is_solved_from_its_model(self):
         env = cranium.product(Pier(), cranium.compile_language("end"), horizon=100)

@@ -340,9 +340,9 @@ def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs,
     labelling = cranium.labelling_from_cells({4: "right"})
     env = cranium.product(Walk(), machine, labelling, horizon=30)
     train(env, "cdqn", steps=300, evaluate_every=300, path="python", cells=cells, **SMALL)
-    replay, view = runs[-1].replay, runs[-1].agent.encoding.view
+    replay, features = runs[-1].replay, runs[-1].agent.encoding.features
     assert replay.before.shape[1] == {"one-hot": 6, "joint": 6, "scaled": 1}[cells]
-    before, after = ([int(view.read(one)) for one in part[:300]] for part in replay[:3:2])
+    before, after = ([int(features.decode(one)) for one in part[:300]] for part in replay[:3:2])
     assert len({*before}) == 6
     wanted = 10.0 * np.array(before) + np.array(after)
     assert np.array_equal(replay.extra[:300, 1], wanted)

@@ -1,14 +1,14 @@
-"""How ⟨s, u, c⟩ is shown to a learner: as a dictionary, as a vector, or as one number.
+"""The observations of a product: ⟨s, u, c⟩ as a dictionary, as a vector, or as one number.
 
-An encoding is made for one product; it declares its space, and what it encodes it can decode.
+An encoding belongs to one product. It declares the observation space, and decodes what it encodes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, repeat, starmap
-from typing import Any, Literal
+from typing import Any, Literal, SupportsInt, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -19,7 +19,7 @@ from cranium.aamdp.features import (
     MAX_FEATURES,
     MAX_NUMBER,
     Cells,
-    Numbers,
+    ObservationNumbers,
     make_observation_features,
 )
 from cranium.arguments import check_choice, check_count
@@ -27,6 +27,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import SpaceError, WorldError
 from cranium.tables.configurations import OVERFLOW, is_overflow, reachable_configurations
+from cranium.worlds.protocols import Observation
 
 __all__ = ["BoxEncoding", "DictEncoding", "Encoding", "TabularEncoding"]
 
@@ -37,12 +38,22 @@ UNLIMITED = 2**31 - 1
 class Encoding(ABC):
     """Turns a ground observation and a configuration into an observation, and back.
 
+    A subclass defines ``_make_space``, ``make_encoder`` and ``decode``.
+
+    Attributes:
+        space: The observation space of the product.
+        ground: The observation space of the environment.
+        automaton: The task.
+        counter_limit: The greatest value of a counter, if there is one.
+        can_overflow: Whether an episode can pass the limit.
+        names: The names of the machine states in the order of their numbers; the overflow is last.
+
     Example:
         >>> import cranium
         >>> encoding = DictEncoding()
         >>> encoding.bind(spaces.Discrete(4), cranium.library.load("anbcn"), counter_limit=9)
-        >>> shown = encoding.encode(3, Configuration("matching", (2,)))
-        >>> encoding.decode(shown)
+        >>> observation = encoding.encode(3, Configuration("matching", (2,)))
+        >>> encoding.decode(observation)
         (3, Configuration(state='matching', counters=(2,)))
     """
 
@@ -56,10 +67,10 @@ class Encoding(ABC):
         *,
         can_overflow: bool = True,
     ) -> None:
-        """Fit it to an environment, a machine and a limit of its counters.
+        """Fit the encoding to an environment, a machine and a counter limit.
 
-        ``can_overflow`` is False if the limit is one that no episode can pass: then nobody should
-        imagine that.
+        ``can_overflow`` is False if no episode can pass the limit; then no counterfactual
+        configuration is an overflow either.
         """
         if counter_limit is not None and counter_limit > MAX_NUMBER:
             raise SpaceError(
@@ -75,45 +86,39 @@ class Encoding(ABC):
         self._numbers = {name: index for index, name in enumerate(names)}
         self.space = self._make_space()
 
-    def encode(self, ground: Any, configuration: Configuration) -> Any:
-        """The observation of ⟨s, u, c⟩."""
-        return self.join(ground, self.encode_configuration(configuration))
+    def encode(self, ground: Observation, configuration: Configuration) -> Observation:
+        """Return the observation of ⟨s, u, c⟩."""
+        return self.make_encoder(configuration)(ground)
 
     @abstractmethod
-    def decode(self, observation: Any) -> tuple[Any, Configuration]:
-        """The ground observation and the configuration."""
+    def decode(self, observation: Observation) -> tuple[Observation, Configuration]:
+        """Return the ground observation and the configuration."""
+
+    @abstractmethod
+    def make_encoder(self, configuration: Configuration) -> Callable[[Observation], Observation]:
+        """Return the function that encodes ground observations in this configuration.
+
+        What depends on the configuration alone is computed here, once.
+        """
 
     @abstractmethod
     def _make_space(self) -> spaces.Space[Any]: ...
 
-    @abstractmethod
-    def encode_configuration(self, configuration: Configuration) -> Any:
-        """What of an observation depends on the configuration alone."""
-
-    @abstractmethod
-    def join(self, ground: Any, part: Any) -> Any:
-        """An observation from the ground observation and the machine's part."""
-
-    def make_encoder(self, configuration: Configuration) -> Callable[[Any], Any]:
-        """What makes the observation of ⟨s, u, c⟩ from that of s: made once, and called often."""
-        part = self.encode_configuration(configuration)
-        return lambda ground: self.join(ground, part)
-
     @property
-    def most(self) -> int:
-        """The greatest value of a counter that is shown."""
+    def max_counter(self) -> int:
+        """The greatest value of a counter in an observation."""
         return UNLIMITED if self.counter_limit is None else self.counter_limit
 
-    def number(self, configuration: Configuration) -> int:
-        """The number of the machine state; the overflow has the last one."""
+    def state_number(self, configuration: Configuration) -> int:
+        """Return the number of the machine state; the overflow has the last one."""
         if is_overflow(configuration):
             return len(self.names) - 1
         return self._numbers[configuration.state]
 
     def _counters(self, configuration: Configuration) -> NDArray[np.int64]:
-        """The counters; those of an overflow are unknown, and shown at the limit."""
+        """Return the counters; those of an overflow are unknown, and encoded as the limit."""
         if is_overflow(configuration):
-            return np.full(self.automaton.num_counters, self.most, np.int64)
+            return np.full(self.automaton.num_counters, self.max_counter, np.int64)
         return np.array(configuration.counters, dtype=np.int64)
 
     def _configuration(self, state: int, counters: NDArray[np.int64]) -> Configuration:
@@ -125,8 +130,8 @@ class Encoding(ABC):
 class DictEncoding(Encoding):
     """A dictionary: ``ground``, ``machine_state`` (a number) and ``counters``.
 
-    Where the machine has no counters, there is no ``counters``: many learners cannot read an array
-    of nothing.
+    If the machine has no counters, there is no ``counters``: many learners cannot read an empty
+    array.
 
     Example:
         >>> import cranium
@@ -142,25 +147,19 @@ class DictEncoding(Encoding):
         k = self.automaton.num_counters
         parts = {"ground": self.ground, "machine_state": spaces.Discrete(len(self.names))}
         if k:
-            parts["counters"] = spaces.Box(0, self.most, (k,), np.int64)
+            parts["counters"] = spaces.Box(0, self.max_counter, (k,), np.int64)
         return spaces.Dict(parts)
 
-    def encode_configuration(self, configuration: Configuration) -> Any:
-        """What of an observation depends on the configuration alone."""
+    def encode_configuration(
+        self, configuration: Configuration
+    ) -> tuple[np.int64, Iterator[NDArray[np.int64]] | None]:
+        """Return the number of the machine state, and endless copies of the counters (if any)."""
         counters = self._counters(configuration)
-        return np.int64(self.number(configuration)), _copies(counters) if len(counters) else None
+        copies = _copies(counters) if len(counters) else None
+        return np.int64(self.state_number(configuration)), copies
 
-    def join(self, ground: Any, part: Any) -> dict[str, Any]:
-        """An observation from the ground observation and the machine's part."""
-        state, counters = part
-        if counters is None:
-            return {"ground": ground, "machine_state": state}
-        return {"ground": ground, "machine_state": state, "counters": next(counters)}
-
-    def make_encoder(self, configuration: Configuration) -> Callable[[Any], Any]:
-        """As ``join`` does it, without looking at the part each time."""
-        if type(self).join is not DictEncoding.join:
-            return super().make_encoder(configuration)
+    def make_encoder(self, configuration: Configuration) -> Callable[[Observation], Observation]:
+        """Return the function that encodes ground observations in this configuration."""
         state, counters = self.encode_configuration(configuration)
         if counters is None:
             return lambda ground: {"ground": ground, "machine_state": state}
@@ -170,30 +169,29 @@ class DictEncoding(Encoding):
             "counters": next(counters),
         }
 
-    def decode(self, observation: Any) -> tuple[Any, Configuration]:
-        """The ground observation and the configuration."""
-        counters = np.asarray(observation.get("counters", ()))
-        return observation["ground"], self._configuration(
-            int(observation["machine_state"]), counters
-        )
+    def decode(self, observation: Observation) -> tuple[Observation, Configuration]:
+        """Return the ground observation and the configuration."""
+        parts = cast(Mapping[str, Any], observation)
+        counters = np.asarray(parts.get("counters", ()))
+        return parts["ground"], self._configuration(int(parts["machine_state"]), counters)
 
 
 class BoxEncoding(Encoding):
     """A vector for networks: the ground observation, the machine state one-hot, counters.
 
     Args:
-        counters: ``"raw"`` is their values; ``"log"`` is log(1 + c); ``"bits"`` is for each counter
-            whether it is zero, whether it is not, and its value one-hot up to ``clip``, where
-            greater values are shown as ``clip`` (only then is something lost).
+        counters: The features of the counters: ``"raw"`` is their values; ``"log"`` is log(1 + c);
+            ``"bits"`` is for each counter whether it is zero, whether it is not, and its value
+            one-hot up to ``clip``. Greater values are encoded as ``clip``.
         clip: The greatest value that ``"bits"`` tells apart. A machine tests only whether a counter
             is zero; with a small ``clip`` networks generalise to values that they never met.
-        cells: How whole numbers of the ground observation are shown, such as the cells of a grid:
-            ``"one-hot"`` is each by itself; ``"joint"`` all together, with a feature for every
-            observation; ``"scaled"`` a number from 0 to 1 for each. Fractions are shown as they
-            are, and so are whole numbers in a ``Box``, but for ``"joint"`` and ``"scaled"``.
+        cells: The features of the integers of a ground observation, such as the cell of a grid:
+            ``"one-hot"`` encodes each by itself; ``"joint"`` all together, with one feature for
+            every observation; ``"scaled"`` each as a number from 0 to 1. Floats are not changed,
+            and with ``"one-hot"`` the integers of a ``Box`` are not changed either.
 
-    It is single precision: whole numbers are exact up to 16 million (``"raw"``, and the ground
-    observation) or a million (``"log"``).
+    The vector has single precision: integers are exact up to 16 million (``"raw"``, and the ground
+    observation) or one million (``"log"``).
 
     Example:
         >>> import cranium
@@ -218,8 +216,8 @@ class BoxEncoding(Encoding):
         self.cells = cells
 
     def _make_space(self) -> spaces.Box:
-        self.view = make_observation_features(self.ground, self.cells)
-        flat = self.view.box
+        self.features = make_observation_features(self.ground, self.cells)
+        flat = self.features.space
         k = self.automaton.num_counters
         width = len(self.names)
         if self.counters == "bits":
@@ -231,7 +229,7 @@ class BoxEncoding(Encoding):
                 )
             low, high = np.zeros(k * (self.clip + 3)), np.ones(k * (self.clip + 3))
         else:
-            most = float(self.most) if self.counters == "raw" else np.log1p(self.most)
+            most = float(self.max_counter) if self.counters == "raw" else np.log1p(self.max_counter)
             low, high = np.zeros(k), np.full(k, most)
         self.width = flat.shape[0]
         return spaces.Box(
@@ -241,9 +239,9 @@ class BoxEncoding(Encoding):
         )
 
     def encode_configuration(self, configuration: Configuration) -> NDArray[np.float32]:
-        """What of an observation depends on the configuration alone."""
+        """Return the features of a configuration: the last part of an observation."""
         state = np.zeros(len(self.names))
-        state[self.number(configuration)] = 1
+        state[self.state_number(configuration)] = 1
         values = self._counters(configuration)
         if self.counters == "raw":
             shown = values.astype(float)
@@ -255,18 +253,19 @@ class BoxEncoding(Encoding):
             shown = np.concatenate([zero, ~zero, digits], axis=1).ravel()
         return np.concatenate([state, shown]).astype(np.float32)
 
-    def join(self, ground: Any, part: NDArray[np.float32]) -> NDArray[np.float32]:
-        """An observation from the ground observation and the machine's part."""
-        return np.concatenate([self.encode_ground(ground), part])
+    def encode_ground(self, ground: Observation) -> NDArray[np.float32]:
+        """Return the features of a ground observation: the first part of an observation."""
+        return self.features.encode(ground)
 
-    def encode_ground(self, ground: Any) -> NDArray[np.float32]:
-        """What of an observation depends on the ground observation alone."""
-        return self.view.show(ground)
+    def make_encoder(self, configuration: Configuration) -> Callable[[Observation], Observation]:
+        """Return the function that encodes ground observations in this configuration."""
+        part = self.encode_configuration(configuration)
+        return lambda ground: np.concatenate([self.encode_ground(ground), part])
 
-    def decode(self, observation: Any) -> tuple[Any, Configuration]:
-        """The ground observation and the configuration."""
+    def decode(self, observation: Observation) -> tuple[Observation, Configuration]:
+        """Return the ground observation and the configuration."""
         vector = np.asarray(observation)
-        ground = self.view.read(vector[: self.width])
+        ground = self.features.decode(vector[: self.width])
         width = len(self.names)
         state = int(np.argmax(vector[self.width : self.width + width]))
         rest = vector[self.width + width :]
@@ -281,9 +280,9 @@ class BoxEncoding(Encoding):
 
 
 class TabularEncoding(Encoding):
-    """One number for ⟨s, u, c⟩, for tables; the ground observations must be finitely many.
+    """One integer for ⟨s, u, c⟩, for tables. There must be finitely many ground observations.
 
-    Needs a limit for the counters (a horizon, or ``counter_limit``).
+    It needs a counter limit (a horizon, or ``counter_limit``).
 
     Example:
         >>> import cranium
@@ -299,38 +298,35 @@ class TabularEncoding(Encoding):
     def _make_space(self) -> spaces.Discrete:
         if self.counter_limit is None:
             raise WorldError("a table needs a limit for the counters", fix="give a horizon")
-        self.numbers = Numbers(self.ground)
+        self.observations = ObservationNumbers(self.ground)
         self.configurations = reachable_configurations(self.automaton, self.counter_limit)
         self.index = {x: number for number, x in enumerate(self.configurations)}
-        total = self.numbers.total * len(self.configurations)
+        total = self.observations.total * len(self.configurations)
         if total >= MAX_NUMBER:
             raise SpaceError(
-                f"{self.numbers} observations with {len(self.configurations):,} configurations are "
-                "too many to number",
+                f"{self.observations} observations with {len(self.configurations):,} "
+                "configurations are too many to number",
                 fix="use another encoding",
             )
         return spaces.Discrete(total)
 
-    def encode_configuration(self, configuration: Configuration) -> int:
-        """What of an observation depends on the configuration alone."""
-        return self.index[configuration]
+    def make_encoder(self, configuration: Configuration) -> Callable[[Observation], Observation]:
+        """Return the function that encodes ground observations in this configuration."""
+        part, count = self.index[configuration], len(self.configurations)
+        return lambda ground: np.int64(self.observations.encode(ground) * count + part)
 
-    def join(self, ground: Any, part: int) -> np.int64:
-        """An observation from the ground observation and the machine's part."""
-        return np.int64(self.numbers.number(ground) * len(self.configurations) + part)
-
-    def decode(self, observation: Any) -> tuple[Any, Configuration]:
-        """The ground observation and the configuration."""
-        index, part = divmod(int(observation), len(self.configurations))
-        return self.numbers.observation(index), self.configurations[part]
+    def decode(self, observation: Observation) -> tuple[Observation, Configuration]:
+        """Return the ground observation and the configuration."""
+        index, part = divmod(int(cast(SupportsInt, observation)), len(self.configurations))
+        return self.observations.decode(index), self.configurations[part]
 
 
 def _copies(values: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Copies without end, as rows of greater arrays: to copy one by one costs twice as much."""
+    """Return endless copies, as rows of larger arrays: copying one by one takes twice as long."""
     return chain.from_iterable(starmap(values[None].repeat, repeat((64, 0))))
 
 
 def _up(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Single precision that is nowhere below: a bound must hold for what it bounds."""
+    """Round up to single precision, so that an upper bound stays one."""
     single = values.astype(np.float32)
     return np.where(single < values, np.nextafter(single, np.float32(np.inf)), single)

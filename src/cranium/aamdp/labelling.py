@@ -25,7 +25,7 @@ from cranium.errors import (
 )
 from cranium.worlds.events import as_events, as_world
 from cranium.worlds.observations import copy_observation, observation_key
-from cranium.worlds.protocols import LabellingFunction, World
+from cranium.worlds.protocols import Events, LabellingFunction, Observation, World
 from cranium.worlds.verification import EPISODE
 
 __all__ = [
@@ -59,7 +59,7 @@ class Labelling:
         self._known = frozenset(self.events)
         self.__module__ = getattr(function, "__module__", __name__)
 
-    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:
+    def __call__(self, observation: Observation, action: object, after: Observation) -> Events:
         """The events of a transition, checked."""
         events = as_events(self.function(observation, action, after))
         if not events <= self._known:
@@ -68,7 +68,7 @@ class Labelling:
             raise LabelError(unknown.message, fix=unknown.fix)
         return events
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> str | tuple[object, ...]:
         # A decorated function is found under its own name, which now stands for the labelling.
         name = getattr(self.function, "__qualname__", "")
         found: Any = sys.modules.get(self.__module__)
@@ -112,7 +112,7 @@ class _Cells:
     def __init__(self, names: Mapping[Hashable, frozenset[str]]) -> None:
         self.names = names
 
-    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:  # noqa: ARG002
+    def __call__(self, observation: Observation, action: object, after: Observation) -> Events:  # noqa: ARG002
         return self.names.get(_cell(after), frozenset())
 
 
@@ -147,7 +147,7 @@ class _Rising:
     def __init__(self, function: LabellingFunction) -> None:
         self.function = function
 
-    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:
+    def __call__(self, observation: Observation, action: object, after: Observation) -> Events:
         now = as_events(self.function(observation, action, after))
         return now and now - as_events(self.function(observation, action, observation))
 
@@ -165,6 +165,10 @@ def _cell(where: Any) -> Hashable:
     return where.item() if isinstance(where, np.generic) else where
 
 
+Ambiguity = tuple[Observation, object, Observation, tuple[frozenset[str], ...]]
+"""An observed (s, a, s′), and the labels that it had."""
+
+
 @dataclass(slots=True)
 class LabelReport:
     """What random episodes showed of a labelling.
@@ -176,7 +180,7 @@ class LabelReport:
         unknown: Events that the automaton does not know.
         ambiguous: Observed (s, a, s′) that occurred with different labels. Counterfactual learning
             on such an observation is unsound: what is imagined depends on something hidden.
-        held: Events that stay true for several steps and thereby make the task fail.
+        persistent: Events that stay true for several steps and thereby make the task fail.
 
     Example:
         >>> import cranium
@@ -195,8 +199,8 @@ class LabelReport:
     seen: dict[frozenset[str], int] = field(default_factory=dict)
     never_seen: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    ambiguous: list[tuple[Any, Any, Any, tuple[frozenset[str], ...]]] = field(default_factory=list)
-    held: tuple[PersistentEvent, ...] = ()
+    ambiguous: list[Ambiguity] = field(default_factory=list)
+    persistent: tuple[PersistentEvent, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -212,12 +216,12 @@ class LabelReport:
             lines.append(f"never seen: {', '.join(self.never_seen)}")
         if self.unknown:
             lines.append(f"unknown to the automaton: {', '.join(self.unknown)}")
-        lines += [str(found) for found in self.held]
+        lines += [str(found) for found in self.persistent]
         lines += [self.unsoundness(found) for found in self.ambiguous[:3]]
         return "\n".join(lines)
 
     @staticmethod
-    def unsoundness(found: tuple[Any, Any, Any, tuple[frozenset[str], ...]]) -> str:
+    def unsoundness(found: Ambiguity) -> str:
         """An ambiguous transition, in words."""
         before, action, after, labels = found
         shown = " and ".join("{" + ", ".join(sorted(label)) + "}" for label in labels)
@@ -275,9 +279,9 @@ def check_labelling(
         for transition, labels in known.values()
         if len({label & read for label in labels}) > 1
     ]
-    report.held = watch.findings()
-    if report.held and warn:
-        warnings.warn(str(report.held[0]), PersistentEventWarning, stacklevel=2)
+    report.persistent = watch.findings()
+    if report.persistent and warn:
+        warnings.warn(str(report.persistent[0]), PersistentEventWarning, stacklevel=2)
     if report.ambiguous and warn:
         warnings.warn(report.unsoundness(report.ambiguous[0]), UnsoundLabelsWarning, stacklevel=2)
     return report
@@ -308,7 +312,7 @@ def choose_labelling(
     return WorldEvents(as_world(env))
 
 
-def check_labelling_function(function: Any) -> LabellingFunction:
+def check_labelling_function(function: object) -> LabellingFunction:
     """Accept what can be called with (s, a, s′)."""
     if not callable(function):
         raise InvalidArgumentError(
@@ -334,5 +338,5 @@ class WorldEvents:
         self.world = world
         self.events: tuple[str, ...] = tuple(world.vocabulary)
 
-    def __call__(self, observation: Any, action: Any, after: Any) -> frozenset[str]:  # noqa: ARG002
+    def __call__(self, observation: Observation, action: object, after: Observation) -> Events:  # noqa: ARG002
         return self.world.events

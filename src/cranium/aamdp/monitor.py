@@ -15,7 +15,7 @@ from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, shorten
 from cranium.tables.configurations import check_start, is_overflow
 from cranium.worlds.events import as_events
-from cranium.worlds.protocols import LabellingFunction
+from cranium.worlds.protocols import LabellingFunction, Observation
 
 __all__ = ["Monitor", "MonitorStatus"]
 
@@ -166,7 +166,12 @@ class Monitor:
         return self.status
 
     def update(
-        self, before: Any, action: Any, after: Any, *, terminated: bool = False
+        self,
+        before: Observation,
+        action: object,
+        after: Observation,
+        *,
+        terminated: bool = False,
     ) -> MonitorStatus:
         """Read the events of one step and return the new status.
 

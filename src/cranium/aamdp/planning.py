@@ -7,7 +7,7 @@ values are within a stated distance of the optimal ones.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -87,7 +87,7 @@ class Solution:
         """
         return self.product.world.sampled
 
-    def episodes(self) -> Iterator[tuple[Any, Configuration, int]]:
+    def episodes(self) -> Iterator[tuple[Hashable, Configuration, int]]:
         """The likeliest episode of the policy: states, configurations and actions."""
         model = self.product
         here = int(np.argmax(model.initial))
@@ -233,7 +233,7 @@ def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> Automa
         >>> find_product(gym.make("cranium/Letter-anbcdn-v0")).automaton.name
         'A^N B C D^N'
     """
-    inner: Any = env
+    inner = env
     while not isinstance(inner, AutomatonAugmentedMDP):
         if not isinstance(inner, gym.Wrapper):
             raise InvalidArgumentError(
@@ -273,7 +273,7 @@ def tabulate_world(
     """
     most = longest_walk(env)
     longest = min(horizon or env.horizon or most, most)
-    inner: Any = env.env
+    inner = env.env
     while isinstance(inner, gym.Wrapper):
         _check_transparent(inner)
         inner = inner.env

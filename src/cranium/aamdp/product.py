@@ -9,12 +9,13 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.aamdp.labelling import WorldEvents, choose_labelling
@@ -22,7 +23,7 @@ from cranium.aamdp.task_step import TaskReader, evaluate_reward, task_info
 from cranium.aamdp.wrapper_arguments import can_be_made_again
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.reward import RewardFunction
+from cranium.automata.reward import Reward
 from cranium.automata.transition import Configuration
 from cranium.errors import (
     EpisodeEndedError,
@@ -34,7 +35,7 @@ from cranium.tables.configurations import check_start, largest_increment
 from cranium.worlds.events import as_events
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.observations import copy_observation
-from cranium.worlds.protocols import LabellingFunction
+from cranium.worlds.protocols import LabellingFunction, Observation
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
 
@@ -45,9 +46,9 @@ TRANSPARENT: set[type[Any]] = {
     gym.wrappers.RecordEpisodeStatistics,
     gym.wrappers.TimeLimit,
 }
-"""Wrappers that leave the states, the outcomes and the rewards alone: these very classes.
+"""Wrappers that do not change states, outcomes, rewards or termination: exactly these classes.
 
-A subclass may do something else, and so may another class of the same name."""
+A subclass may change them, and so may another class of the same name."""
 
 
 class AutomatonAugmentedMDP(
@@ -66,14 +67,14 @@ class AutomatonAugmentedMDP(
         automaton: The task.
         labelling: L(s, a, s′): a function from an observation, an action and the next observation
             to the names of the events. Left out, the world's own.
-        horizon: After how many steps an episode is truncated. If the environment has a
-            ``TimeLimit``, the smaller of both counts. Without either there is a warning
+        horizon: The number of steps after which an episode is truncated. If the environment has a
+            ``TimeLimit``, the smaller of the two counts. Without either there is a warning
             (:class:`~cranium.errors.HorizonWarning`).
         counter_limit: Γ. A counter that passes it ends the episode without success
             (``info["overflow"]``). Left out, the horizon times the largest increment, which no
             episode can pass.
         add_ground_reward: Whether the environment's own reward is added to the automaton's.
-        encoding: How ⟨s, u, c⟩ is shown: by default as a dictionary.
+        encoding: The encoding of ⟨s, u, c⟩ as an observation; by default a dictionary.
 
     Attributes:
         steps_left: The number of steps left in the episode. It is 0 after the end of an episode,
@@ -140,20 +141,20 @@ class AutomatonAugmentedMDP(
         self.encoding.bind(env.observation_space, automaton, limit, can_overflow=bounded)
         self.observation_space = self.encoding.space
         self._reader = TaskReader(automaton, self.labelling, self.counter_limit)
-        # With one of our own worlds, its own events and constant rewards nothing of what was seen
-        # before is needed, nothing that was given out is written into, and events need no call.
-        quick = automaton.is_constant and not add_ground_reward and _is_ours(env, self.labelling)
-        self._world: Any = env.unwrapped if quick else None
+        # A FiniteEnv with its own events and constant rewards needs neither copies of observations
+        # nor a call of the labelling.
+        plain = automaton.is_constant and not add_ground_reward
+        self._world = _find_plain_world(env, self.labelling) if plain else None
         self._nodes: dict[Configuration, _Node] = {}
         self._node = self._node_of(automaton.start)
-        self._observation: Any = None
+        self._observation: Observation = None
         self.steps_left = 0
         self.last_reward = 0.0
         self.last_end = (False, False, 0)
 
     @property
     def configuration(self) -> Configuration:
-        """⟨u, c⟩: where the machine is.
+        """The current configuration ⟨u, c⟩ of the machine.
 
         Example:
             >>> import cranium
@@ -164,8 +165,8 @@ class AutomatonAugmentedMDP(
         return self._node.configuration
 
     @property
-    def ground(self) -> Any:
-        """What the environment itself showed last, as exactly as it did; not to be written into.
+    def ground(self) -> Observation:
+        """The last observation of the ground environment, unchanged; it must not be modified.
 
         Example:
             >>> import cranium
@@ -209,7 +210,7 @@ class AutomatonAugmentedMDP(
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; the seed and the options reach the ground environment.
+        """Start an episode. The seed and the options are passed to the ground environment.
 
         Example:
             >>> import cranium
@@ -223,10 +224,10 @@ class AutomatonAugmentedMDP(
         self._observation = copy_observation(observation)
         self.steps_left = self.horizon or -1
         told = task_info(frozenset(), node.configuration, success=False)
-        return node.show(copy_observation(observation)), {**info, **told}
+        return node.encode(copy_observation(observation)), {**info, **told}
 
     def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Do something in the environment, and let the automaton read what happened.
+        """Take an action in the environment; the automaton reads the events of the step.
 
         Example:
             >>> import cranium
@@ -242,16 +243,18 @@ class AutomatonAugmentedMDP(
             raise EpisodeEndedError("the episode is over", fix="call reset() before step()")
         after, own, terminated, truncated, info = self.env.step(action)
         world = self._world
+        events: Iterable[str] | str
+        reward: Any  # a number, or a reward function that is evaluated below
         if world is not None:
             events = world.events
         else:
-            self.steps_left = 0  # a step that is refused ends the episode: the world has moved on
+            self.steps_left = 0  # an error below ends the episode, because the world has moved on
             events = self.labelling(self._observation, action, after)
         try:
-            self._node, show, state, counters, reward, ended, told = self._node.moves[events]
+            self._node, encode, state, counters, reward, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
             self.steps_left = 0
-            self._node, show, state, counters, reward, ended, told = self._find_move(events)
+            self._node, encode, state, counters, reward, ended, told = self._find_move(events)
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
             after, self._observation = copy_observation(after), copy_observation(after)
@@ -266,51 +269,55 @@ class AutomatonAugmentedMDP(
             self.last_end = (ended, truncated, left - 1)
             left = 1
         self.steps_left, self.last_reward = left - 1, reward
-        if counters is not None:  # DictEncoding.join, written out: to call it is a tenth of all
+        if counters is not None:  # what DictEncoding does, inlined: a call takes a tenth of a step
             after = {"ground": after, "machine_state": state, "counters": next(counters)}
         else:
-            after = show(after)
+            after = encode(after)
         return after, reward, ended, truncated, info
 
-    # How it works: what an event does in a configuration is worked out once
+    # The implementation: what events do in a configuration is computed once, and kept in its node
 
     def _pay(
-        self, reward: Any, own: SupportsFloat, info: dict[str, Any], action: Any, after: Any
+        self,
+        reward: Reward,
+        own: SupportsFloat,
+        info: dict[str, Any],
+        action: object,
+        after: Observation,
     ) -> tuple[float, dict[str, Any]]:
-        """What a step pays that is not known before it happens."""
-        if isinstance(reward, RewardFunction):
-            reward = evaluate_reward(reward, self._observation, action, after)
-        if self.add_ground_reward:
-            reward += float(own)
-            info = {**info, "ground_reward": float(own)}
+        """Compute the reward of a step, and enter the ground reward into the info."""
+        ground = float(own) if self.add_ground_reward else None
+        total = evaluate_reward(reward, self._observation, action, after, ground)
+        if ground is not None:
+            info = {**info, "ground_reward": ground}
         elif "ground_reward" in info:  # of a product inside this one, say
             info = {key: told for key, told in info.items() if key != "ground_reward"}
-        return reward, info
+        return total, info
 
     def _node_of(self, configuration: Configuration) -> _Node:
         if configuration not in self._nodes:
             self._nodes[configuration] = _Node(configuration, self.encoding)
         return self._nodes[configuration]
 
-    def _find_move(self, events: Any) -> _Move:
+    def _find_move(self, events: Iterable[str] | str) -> _Move:
         names = as_events(events)
         node = self._node
         if names not in node.moves:
             if len(node.moves) > MAX_MOVES:
                 node.moves.clear()
-            node.moves[names] = self._work_out(node.configuration, names)
+            node.moves[names] = self._compute_move(node.configuration, names)
         if isinstance(events, str | tuple):
             node.moves[events] = node.moves[names]
         return node.moves[names]
 
-    def _work_out(self, configuration: Configuration, names: frozenset[str]) -> _Move:
+    def _compute_move(self, configuration: Configuration, names: frozenset[str]) -> _Move:
         read = self._reader.read(configuration, names)
         told = task_info(read.label, read.configuration, success=read.success)
         node = self._node_of(read.configuration)
-        return node, node.show, *node.part, read.reward, read.ends, told
+        return node, node.encode, *node.part, read.reward, read.ends, told
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was worked out is left behind: a long chain of it would be too deep to pickle.
+        # The nodes are left out: a long chain of them would be too deep to pickle.
         return {**self.__dict__, "_nodes": {}, "_node": self.configuration}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -330,21 +337,32 @@ class AutomatonAugmentedMDP(
 
 
 class _Node:
-    """A configuration, how it is shown, and what events do in it."""
+    """A configuration, its encoder, and the steps that events cause in it."""
 
-    __slots__ = ("configuration", "moves", "part", "show")
+    __slots__ = ("configuration", "encode", "moves", "part")
 
     def __init__(self, configuration: Configuration, encoding: Encoding) -> None:
         self.configuration = configuration
-        self.show = encoding.make_encoder(configuration)
-        plain = type(encoding) is DictEncoding
-        self.part = encoding.encode_configuration(configuration) if plain else (None, None)
-        self.moves: dict[Any, _Move] = {}
+        self.encode = encoding.make_encoder(configuration)
+        self.part: _Part = (None, None)
+        if type(encoding) is DictEncoding:
+            self.part = encoding.encode_configuration(configuration)
+        self.moves: dict[Iterable[str] | str, _Move] = {}
 
 
-_Move = tuple[_Node, Callable[[Any], Any], Any, Any, Any, bool, dict[str, Any]]
-"""The next configuration and how it is shown; its number and its counters, if that is a plain
-dictionary; the reward or the function that gives it, whether it ends, and the info."""
+_Part = tuple[np.int64 | None, Iterator[NDArray[np.int64]] | None]
+"""The number and the counters of a configuration, for a plain dictionary encoding."""
+_Move = tuple[
+    _Node,
+    Callable[[Observation], Observation],
+    np.int64 | None,
+    Iterator[NDArray[np.int64]] | None,
+    Reward,
+    bool,
+    dict[str, Any],
+]
+"""The next node and its encoder; its number and its counters (``_Part``); the reward, the
+termination, and the info."""
 
 
 def product(
@@ -353,7 +371,7 @@ def product(
     labelling: LabellingFunction | None = None,
     **options: Any,
 ) -> AutomatonAugmentedMDP:
-    """The product of an environment and an automaton: see :class:`AutomatonAugmentedMDP`.
+    """Return the product of an environment and an automaton: :class:`AutomatonAugmentedMDP`.
 
     Example:
         >>> import cranium, gymnasium
@@ -372,7 +390,7 @@ def product(
 
 
 def is_transparent(wrapper: gym.Env[Any, Any]) -> bool:
-    """Whether a wrapper is known to leave what the world does alone.
+    """Whether a wrapper is known not to change states, outcomes, rewards or termination.
 
     Example:
         >>> is_transparent(gym.make("cranium/Letter-v0"))
@@ -381,23 +399,26 @@ def is_transparent(wrapper: gym.Env[Any, Any]) -> bool:
     return type(wrapper) in TRANSPARENT
 
 
-def _is_ours(env: gym.Env[Any, Any], labelling: Any) -> bool:
-    """Whether it is one of our worlds, as we made it, with its own events."""
-    inner: Any = env
+def _find_plain_world(
+    env: gym.Env[Any, Any], labelling: LabellingFunction
+) -> FiniteEnv[Any, Any] | None:
+    """Return the ``FiniteEnv`` inside, if its steps follow its model and its events are used."""
+    inner = env
     while isinstance(inner, gym.Wrapper):
         if not is_transparent(inner):
-            return False
+            return None
         inner = inner.env
-    own = isinstance(labelling, WorldEvents) and labelling.world is inner
-    return own and isinstance(inner, FiniteEnv) and inner.follows_model
+    if not isinstance(inner, FiniteEnv) or not inner.follows_model:
+        return None
+    return inner if isinstance(labelling, WorldEvents) and labelling.world is inner else None
 
 
 def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
-    """The horizon that was given, or the environment's own time limit, whichever is less."""
+    """Return the smaller of the given horizon and the environment's own time limit."""
     limits = [] if horizon is None else [check_count("the horizon", horizon)]
     if env.spec is not None and env.spec.max_episode_steps is not None:
         limits.append(env.spec.max_episode_steps)
-    inner: Any = env
+    inner = env
     while isinstance(inner, gym.Wrapper):
         if type(inner) is gym.wrappers.TimeLimit:  # a subclass may count otherwise
             limits.append(int(inner._max_episode_steps))
@@ -408,7 +429,7 @@ def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
 
 
 def own_time_limit(env: gym.Env[Any, Any]) -> int | None:
-    """The time limit that an environment names in its attribute ``max_steps``, as MiniGrid does.
+    """Return the time limit in the attribute ``max_steps`` of an environment, as MiniGrid has it.
 
     Example:
         >>> own_time_limit(gym.make("FrozenLake-v1")) is None

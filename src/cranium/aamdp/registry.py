@@ -197,7 +197,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
 """All worlds."""
 
 
-def make_world(name: str, **options: Any) -> Any:
+def make_world(name: str, **options: Any) -> gym.Env[Any, Any]:
     """One of the worlds, by its name in the catalogue.
 
     Example:

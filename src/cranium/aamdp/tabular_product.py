@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +13,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, SpaceError, shorten
 from cranium.tables.configurations import MAX_CONFIGURATIONS
+from cranium.tables.pay import pay
 from cranium.tables.space import ConfigurationSpace
 from cranium.worlds.tabular import TabularWorld
 
@@ -92,7 +94,7 @@ class TabularProduct:
         """P."""
         return len(self.state)
 
-    def pair(self, state: Any, configuration: Configuration) -> int:
+    def pair(self, state: Hashable, configuration: Configuration) -> int:
         """The number of a pair, by the world's name of the state."""
         found = np.array([], dtype=np.int64)
         if state in self.world.states and configuration in self.space.configurations:
@@ -163,7 +165,7 @@ class _Builder:
         self.space = space
         self.rows = rows
         self.add_ground_reward = add_ground_reward
-        self.functions: dict[tuple[int, int], float] = {}
+        self.function_values: dict[tuple[int, int], float] = {}
 
     def build(self) -> TabularProduct:
         world = self.world
@@ -223,21 +225,26 @@ class _Builder:
         tables = self.space.tables
         ended = world.terminated[outcome] | tables.terminal[after]
         target = np.where(ended, -1, self._keys(world.next_state[outcome], after))
-        reward = tables.reward[rows, here] + self._function_rewards(rows, here, outcome)
-        if self.add_ground_reward:
-            reward = reward + world.reward[outcome]
+        reward = self._rewards(rows, here, outcome)
         return counts, target, world.probability[outcome], reward, tables.accepting[after]
 
-    def _function_rewards(self, rows: Ints, here: Ints, outcome: Ints) -> Floats | float:
-        """What reward functions pay, for the observations of the states."""
-        functions = self.space.tables.reward_function[rows, here]
-        if (functions < 0).all():
-            return 0.0
-        paid = np.zeros(len(rows))
-        for i in np.flatnonzero(functions >= 0):
+    def _rewards(self, rows: Ints, here: Ints, outcome: Ints) -> Floats:
+        """Compute the rewards of outcomes. Reward functions are called once for each outcome."""
+        tables = self.space.tables
+        ground = np.zeros(len(rows))
+        if self.add_ground_reward:
+            ground = self.world.reward[outcome]
+        rewards, functions = tables.reward[rows, here], tables.reward_function[rows, here]
+        paying = np.flatnonzero(functions >= 0)
+        if not len(paying):
+            return np.asarray(pay(rewards, functions, ground[:, None]), np.float64)
+        values = np.zeros(len(rows))
+        for i in paying:
             key = (int(functions[i]), int(outcome[i]))
-            if key not in self.functions:
+            if key not in self.function_values:
                 function = self.space.reward_functions[key[0]]
-                self.functions[key] = self.world.pay(function, key[1])
-            paid[i] = self.functions[key]
-        return paid
+                self.function_values[key] = self.world.pay(function, key[1])
+            values[i] = self.function_values[key]
+        # One column for whichever function pays: most outcomes are paid for by one at most.
+        extra = np.stack([ground, values], axis=-1)
+        return np.asarray(pay(rewards, np.minimum(functions, 0), extra), np.float64)

@@ -5,6 +5,7 @@ The product and the monitor both use this module.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -12,6 +13,7 @@ from cranium.automata.reward import Reward, RewardFunction
 from cranium.automata.transition import Configuration, Transition
 from cranium.errors import LabelError, UnknownNameError, WorldError
 from cranium.tables.configurations import apply_limit, is_overflow
+from cranium.worlds.protocols import LabellingFunction, Observation
 
 __all__ = ["TaskReader", "TaskStep", "evaluate_reward", "task_info"]
 
@@ -52,14 +54,19 @@ class TaskReader:
     """
 
     def __init__(
-        self, automaton: CountingRewardAutomaton, labelling: Any, counter_limit: int | None
+        self,
+        automaton: CountingRewardAutomaton,
+        labelling: LabellingFunction | None,
+        counter_limit: int | None,
     ) -> None:
         self.automaton = automaton
         self.counter_limit = counter_limit
         self.declared = _vocabulary(automaton, getattr(labelling, "events", None))
 
     def read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
-        """The label of the events, as a bitmask and as names; an unknown event is refused.
+        """Return the label of the events, as a bitmask and as names.
+
+        Raises :class:`LabelError` if an event is not known.
 
         Example:
             >>> import cranium
@@ -96,8 +103,10 @@ class TaskReader:
         return TaskStep(label, after, reward, ends, success, step.fired)
 
 
-def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[str]:
-    """The declared events. Every proposition in a guard must be one of them."""
+def _vocabulary(
+    automaton: CountingRewardAutomaton, declared: Iterable[str] | None
+) -> frozenset[str]:
+    """Return the declared events. Every proposition in a guard must be one of them."""
     if declared is None:
         return frozenset()
     used = {p for t in automaton.transitions for p in t.guard.propositions}
@@ -108,20 +117,30 @@ def _vocabulary(automaton: CountingRewardAutomaton, declared: Any) -> frozenset[
     return frozenset(declared)
 
 
-def evaluate_reward(reward: Reward, before: Any, action: Any, after: Any) -> float:
-    """The reward of a step: the number, or the value of the reward function for (s, a, s′).
+def evaluate_reward(
+    reward: Reward,
+    before: Observation,
+    action: object,
+    after: Observation,
+    ground_reward: float | None = None,
+) -> float:
+    """Return the reward of a step: the machine's for (s, a, s′), plus the ground reward if given.
+
+    For arrays this is :func:`cranium.tables.pay.pay`.
 
     Example:
-        >>> evaluate_reward(RewardFunction("way", lambda s, a, s2: s2 - s), 3, "right", 5)
-        2.0
+        >>> way = RewardFunction("way", lambda s, a, s2: s2 - s)
+        >>> evaluate_reward(way, 3, "right", 5), evaluate_reward(1.0, 3, "right", 5, 0.5)
+        (2.0, 1.5)
     """
-    return float(reward(before, action, after) if isinstance(reward, RewardFunction) else reward)
+    paid = float(reward(before, action, after) if isinstance(reward, RewardFunction) else reward)
+    return paid if ground_reward is None else paid + ground_reward
 
 
 def task_info(
     label: frozenset[str], configuration: Configuration, *, success: bool
 ) -> dict[str, Any]:
-    """The part of ``info`` that is about the task.
+    """Return the part of ``info`` that is about the task.
 
     Example:
         >>> told = task_info(frozenset({"A"}), Configuration("counting", (1,)), success=False)

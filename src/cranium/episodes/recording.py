@@ -16,6 +16,7 @@ from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, shorten
+from cranium.worlds.protocols import Observation
 
 __all__ = ["Episode", "Moment", "Recorder", "action_names", "record"]
 
@@ -47,7 +48,7 @@ class Moment:
         ('up', False, 'no mail')
     """
 
-    action: Any
+    action: object
     name: str
     label: frozenset[str]
     configuration: Configuration
@@ -146,7 +147,7 @@ class Recorder:
         self.world = world
         self.settings = dict(settings or {})
         self.pictures = pictures
-        self.observation: Any = None
+        self.observation: Observation = None
         self.moments: list[Moment] = []
         self._looks: dict[bytes, NDArray[np.uint8]] = {}
         self.begin(self.seed)
@@ -159,7 +160,7 @@ class Recorder:
         told = (0.0, 0.0, False, False, False)
         self.moments = [Moment(None, "", frozenset(), start, *told, *self._shown())]
 
-    def step(self, action: Any) -> Moment:
+    def step(self, action: object) -> Moment:
         """Do something, and keep what came of it."""
         before = self.moments[-1]
         if before.over:
@@ -193,7 +194,7 @@ class Recorder:
     def _reset(self) -> tuple[Any, dict[str, Any]]:
         return self.env.reset(seed=self.seed, options=dict(self.options) or None)
 
-    def name_of(self, action: Any) -> str:
+    def name_of(self, action: object) -> str:
         """What an action is called."""
         if isinstance(action, int | np.integer):
             number = int(action) - first_action(self.env)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils import seeding
@@ -55,17 +56,16 @@ class TaskLot(FiniteEnv[Any, Ints]):
         frozenset({'task2'})
     """
 
-    def __init__(self, world: FiniteEnv[Any, Ints], names: Sequence[str]) -> None:
+    def __init__(self, world: gym.Env[Any, Any], names: Sequence[str]) -> None:
         super().__init__()
-        if not isinstance(world.observation_space, spaces.MultiDiscrete):
+        seen = world.observation_space
+        if not isinstance(seen, spaces.MultiDiscrete) or not isinstance(world, FiniteEnv):
             raise WorldError(f"a lot needs a world that shows numbers, not {world}")
         self.world = world
         self.names = tuple(names)
         self.vocabulary = (*world.vocabulary, *(_event(i) for i in range(len(names))))
         self.action_space = world.action_space
-        self.observation_space = spaces.MultiDiscrete(
-            [*world.observation_space.nvec, len(self.names) + 2]
-        )
+        self.observation_space = spaces.MultiDiscrete([*seen.nvec, len(self.names) + 2])
 
     def instances(self) -> Instances:
         """Every task is one."""

@@ -1,4 +1,4 @@
-"""What worlds and others are told: choices, numbers, places and actions, checked."""
+"""Checks of the arguments of worlds: points, actions, amounts and options of ``reset``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 
 from cranium.arguments import check_count, check_number
 from cranium.errors import InvalidArgumentError, shorten
+
+PlaneAction = NDArray[np.floating[Any]] | np.integer[Any] | int
+"""A vector of two numbers, or the number of a move."""
 
 __all__ = [
     "as_action_vector",
@@ -26,8 +29,8 @@ WIDEST = 1000
 """How far apart the least and the greatest of a drawn number may be: all of them are listed."""
 
 
-def check_point(what: str, value: Any, margin: float = 0.0) -> tuple[float, float]:
-    """Accept a point of the unit square, so far away from its border.
+def check_point(what: str, value: object, margin: float = 0.0) -> tuple[float, float]:
+    """Return a point of the unit square that is at least ``margin`` away from its border.
 
     Example:
         >>> check_point("the start", (0.5, 1))
@@ -40,9 +43,9 @@ def check_point(what: str, value: Any, margin: float = 0.0) -> tuple[float, floa
 
 
 def as_action_vector(
-    action: Any, space: spaces.Space[Any], moves: NDArray[np.float32]
+    action: PlaneAction, space: spaces.Space[Any], moves: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """An action as a vector float32 ``[2]``: the one that is given, or the move of that number.
+    """Return an action as a float32 vector ``[2]``: itself, or the move with that number.
 
     Example:
         >>> as_action_vector(1, spaces.Discrete(2), np.array([[1, 0], [0, 1]], np.float32))
@@ -54,14 +57,14 @@ def as_action_vector(
             return unit
     else:
         single = isinstance(action, np.ndarray) and action.dtype == np.float32
-        push = action if single else _singles(action)
+        push: NDArray[np.float32] = action if single else _singles(action)  # type: ignore[assignment]
         if push.shape == (2,) and np.isfinite(push).all():
             return push
     raise InvalidArgumentError(f"an action of this world is in {space}, not {shorten(action)}")
 
 
-def _singles(action: Any) -> NDArray[np.float32]:
-    """The action as float32; an empty array if it does not consist of numbers."""
+def _singles(action: object) -> NDArray[np.float32]:
+    """Return the action as float32; an empty array if it does not consist of numbers."""
     try:
         with np.errstate(over="ignore"):  # too large a number is infinite, and refused
             return np.asarray(action, np.float32)
@@ -69,13 +72,15 @@ def _singles(action: Any) -> NDArray[np.float32]:
         return np.empty(0, np.float32)
 
 
-def as_range(value: Any, what: str, most: str) -> tuple[int, int]:
-    """A number that is fixed, or drawn between two: its least and its greatest value.
+def as_range(value: object, what: str, most: str) -> tuple[int, int]:
+    """Return the least and the greatest value of a number that is fixed, or drawn between two.
 
     Example:
         >>> as_range(3, "the mail", "the most mail"), as_range((1, 5), "mail", "most mail")
         ((3, 3), (1, 5))
     """
+    low: Any
+    high: Any
     low, high = value if isinstance(value, tuple | list) and len(value) == 2 else (value, value)
     check_count(what, low)
     check_count(most, high, least=low)
@@ -91,13 +96,13 @@ def as_range(value: Any, what: str, most: str) -> tuple[int, int]:
 def list_amounts(
     name: str, span: tuple[int, int] | None, options: Mapping[str, Any], things: str
 ) -> Sequence[int]:
-    """How much of something an episode may begin with.
+    """List the amounts of a supply with which an episode can start.
 
     Args:
-        name: What it is called in the options of ``reset``.
-        span: The least and the greatest number of the world; None if it never runs out.
-        options: Those of ``reset``, which may fix the number.
-        things: What is counted, for messages.
+        name: Its name in the options of ``reset``.
+        span: The least and the greatest amount; None if it never runs out.
+        options: The options of ``reset``, which may fix the amount.
+        things: The words for what is counted, for messages.
 
     Example:
         >>> list(list_amounts("mail", (1, 3), {}, "items of mail"))
@@ -122,7 +127,7 @@ def list_amounts(
 
 
 def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:
-    """Refuse options of ``reset`` that a world does not have."""
+    """Check that a world has these options of ``reset``."""
     for name in options:
         if name not in known:
             raise InvalidArgumentError(

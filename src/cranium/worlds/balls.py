@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import cos, pi, sin
-from typing import Any
 
 from cranium.arguments import check_count, check_number
 from cranium.errors import InvalidArgumentError, shorten
@@ -76,8 +75,8 @@ def counted(counts: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(colour for colour, count in counts.items() for _ in range(count))
 
 
-def colours_of(balls: Any) -> tuple[str, ...]:
-    """The colour of each ball, which are checked.
+def colours_of(balls: object) -> tuple[str, ...]:
+    """Check the balls, and return the colour of each.
 
     Example:
         >>> colours_of([Ball("red", (0.2, 0.2)), Ball("blue", (0.8, 0.8))])
@@ -97,6 +96,6 @@ def colours_of(balls: Any) -> tuple[str, ...]:
     return tuple(ball.colour for ball in balls)
 
 
-def _check_colour(colour: Any) -> None:
+def _check_colour(colour: object) -> None:
     if not isinstance(colour, str) or not colour:
         raise InvalidArgumentError(f"a colour is a name, not {shorten(colour)}")

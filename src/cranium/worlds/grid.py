@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,7 +177,7 @@ def read_map(text: str, names: Mapping[str, str]) -> tuple[Grid, Cell, dict[Cell
     return Grid(len(lines), len(lines[0]), walls), start, at
 
 
-def starting_cells(grid: Grid, at: Container[Cell], start: Any) -> tuple[Cell, ...]:
+def starting_cells(grid: Grid, at: Container[Cell], start: object) -> tuple[Cell, ...]:
     """The cells where an episode may begin: nothing happens there.
 
     Args:

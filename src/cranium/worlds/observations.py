@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import hashlib
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cranium.errors import WorldError, shorten
+from cranium.worlds.protocols import Observation
+
+ObsT = TypeVar("ObsT")
 
 __all__ = ["conform", "copy_observation", "format_observation", "observation_key"]
 
@@ -21,8 +24,8 @@ MOST_NUMBERS = 1000
 """The key of an array with more numbers is a digest: a tuple would take too much memory."""
 
 
-def copy_observation(observation: Any) -> Any:
-    """What was seen, safe from an environment that writes into what it gave out.
+def copy_observation(observation: ObsT) -> ObsT:
+    """Return a copy of an observation, because environments may reuse the array they returned.
 
     Example:
         >>> seen = np.zeros(2)
@@ -32,12 +35,12 @@ def copy_observation(observation: Any) -> Any:
         array([0., 0.])
     """
     if observation.__class__ is np.ndarray:
-        return observation.copy()
+        return observation.copy()  # type: ignore[attr-defined,no-any-return]
     return copy.deepcopy(observation) if isinstance(observation, dict | tuple) else observation
 
 
-def observation_key(observation: Any) -> Hashable:
-    """An observation as a key of a dictionary: the same numbers have the same key.
+def observation_key(observation: Observation) -> Hashable:
+    """Return a hashable key of an observation: the same numbers have the same key.
 
     The dtype does not matter, nor whether it is an array, a list or a tuple, nor the sign of a
     zero.
@@ -84,8 +87,8 @@ def _digest(array: NDArray[Any]) -> str:
     return f"{sizes} numbers, {hashlib.blake2b(content, digest_size=16).hexdigest()}"
 
 
-def format_observation(observation: Any, limit: int = 60) -> str:
-    """An observation as text, in plain numbers.
+def format_observation(observation: Observation, limit: int = 60) -> str:
+    """Format an observation as text, in plain numbers.
 
     Example:
         >>> format_observation({"at": np.array([2, 0], np.int8), "apples": np.int64(3)})
@@ -97,16 +100,15 @@ def format_observation(observation: Any, limit: int = 60) -> str:
         parts = (f"{name}: {format_observation(part, limit)}" for name, part in observation.items())
         text = "{" + ", ".join(parts) + "}"
     else:
-        start = np.ravel(observation)[:limit] if _is_large(observation) else observation
+        is_large = isinstance(observation, np.ndarray) and observation.size > MOST_NUMBERS
+        start = np.ravel(cast(ArrayLike, observation))[:limit] if is_large else observation
         text = str(observation_key(start))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _is_large(observation: Any) -> bool:
-    return isinstance(observation, np.ndarray) and observation.size > MOST_NUMBERS
-
-
-def conform(observation: Any, space: spaces.Space[Any], *, precisely: bool = True) -> Any:
+def conform(
+    observation: Observation, space: spaces.Space[Any], *, precisely: bool = True
+) -> Observation:
     """Convert an observation to its space: to arrays of the space's dtype and shape.
 
     Lists, tuples and arrays of other dtypes are converted if that does not change their numbers.
@@ -129,8 +131,8 @@ def conform(observation: Any, space: spaces.Space[Any], *, precisely: bool = Tru
     if isinstance(space, spaces.Discrete):
         return observation if type(observation) is int else int(_numbers(observation, space, ()))
     if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
-        array = isinstance(observation, np.ndarray)
-        if array and observation.dtype == space.dtype and observation.shape == space.shape:
+        wanted = (space.dtype, space.shape)
+        if isinstance(observation, np.ndarray) and (observation.dtype, observation.shape) == wanted:
             return observation
         return _numbers(observation, space, space.shape or (), precisely=precisely)
     if isinstance(space, spaces.Tuple):
@@ -150,7 +152,11 @@ def conform(observation: Any, space: spaces.Space[Any], *, precisely: bool = Tru
 
 
 def _numbers(
-    observation: Any, space: spaces.Space[Any], shape: tuple[int, ...], *, precisely: bool = True
+    observation: Observation,
+    space: spaces.Space[Any],
+    shape: tuple[int, ...],
+    *,
+    precisely: bool = True,
 ) -> NDArray[Any]:
     """Numbers with the dtype and the shape of a space."""
     try:
@@ -178,7 +184,7 @@ def _numbers(
     return cast
 
 
-def _strange(observation: Any, what: str, space: spaces.Space[Any]) -> WorldError:
+def _strange(observation: Observation, what: str, space: spaces.Space[Any]) -> WorldError:
     return WorldError(
         f"the observation {shorten(observation)} is {what}: observations are in {space}",
         fix="give the observation as the environment returns it",

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageDraw, ImageFont
 
 from cranium.worlds.grid import COLOURS, TINTS, Cell, Grid
 
@@ -30,13 +34,17 @@ __all__ = [
 ]
 
 Array = Any
-"""An array of NumPy, or of the library that ``xp`` stands for."""
+"""An array of the library ``xp``. NumPy's and JAX's arrays have no common type."""
+Scalar = Any
+"""A number, or an array of the library ``xp`` that is broadcast."""
 
 CELLS = 20
 PIXELS = 320
 
 
-def move(position: Array, action: Array, speed: Any, slip: Any = 0.0, xp: Any = np) -> Array:
+def move(
+    position: Array, action: Array, speed: Scalar, slip: Array | float = 0.0, xp: ModuleType = np
+) -> Array:
     """Where a step ends: the action is cut to the square [−1, 1]², the way to the unit square.
 
     Args:
@@ -54,7 +62,7 @@ def move(position: Array, action: Array, speed: Any, slip: Any = 0.0, xp: Any = 
     return xp.clip(position + speed * xp.clip(action, -1, 1) + slip, 0, 1)
 
 
-def inside(position: Array, centres: Array, radii: Array, xp: Any = np) -> Array:
+def inside(position: Array, centres: Array, radii: Array, xp: ModuleType = np) -> Array:
     """In which regions a position is, ``[..., R]``: the border is outside.
 
     Example:
@@ -65,7 +73,9 @@ def inside(position: Array, centres: Array, radii: Array, xp: Any = np) -> Array
     return xp.sum(way * way, axis=-1) < radii * radii
 
 
-def entered(before: Array, after: Array, centres: Array, radii: Array, xp: Any = np) -> Array:
+def entered(
+    before: Array, after: Array, centres: Array, radii: Array, xp: ModuleType = np
+) -> Array:
     """Which regions a step entered, ``[..., R]``: outside before it, and inside after it.
 
     A step that passes through a region and ends behind it does not enter it.
@@ -87,7 +97,7 @@ def entered(before: Array, after: Array, centres: Array, radii: Array, xp: Any =
 
 
 def take(
-    left: Array, entered: Array, event: Array, then: Array, xp: Any = np
+    left: Array, entered: Array, event: Array, then: Array, xp: ModuleType = np
 ) -> tuple[Array, Array]:
     """What a region gives to one who enters it: what is left after that, and the event.
 
@@ -112,7 +122,7 @@ def take(
     return left - (entered & (left > 0)), xp.max(xp.where(entered, given, -1), axis=-1)
 
 
-def show(position: Array, left: Array, limited: Array, scale: Array, xp: Any = np) -> Array:
+def show(position: Array, left: Array, limited: Array, scale: Array, xp: ModuleType = np) -> Array:
     """The observation: the position, and for each region that runs out what it has left.
 
     Args:
@@ -169,8 +179,8 @@ def draw(names: Sequence[str], centres: Array, radii: Array, position: Array) ->
     return np.asarray(image, dtype=np.uint8).copy()
 
 
-def blank() -> tuple[Any, Any]:
-    """An empty square as an image, and what draws into it.
+def blank() -> tuple[Image.Image, ImageDraw.ImageDraw]:
+    """Return an empty square as an image, and the object that draws into it.
 
     Example:
         >>> blank()[0].size
@@ -205,7 +215,7 @@ def box(centre: Array, size: float) -> tuple[float, float, float, float]:
     return across - size, down - size, across + size, down + size
 
 
-def letter(drawing: Any, centre: Array, text: str) -> None:
+def letter(drawing: ImageDraw.ImageDraw, centre: Array, text: str) -> None:
     """Write a few letters around a place.
 
     Example:
@@ -218,7 +228,7 @@ def letter(drawing: Any, centre: Array, text: str) -> None:
 
 
 @cache
-def _font() -> Any:
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
     from PIL import ImageFont
 
     return ImageFont.load_default(PIXELS * 0.04)

@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from cranium.arguments import check_choice, check_number
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import plane
-from cranium.worlds.arguments import as_action_vector, as_range, check_options, check_point
+from cranium.worlds.arguments import (
+    PlaneAction,
+    as_action_vector,
+    as_range,
+    check_options,
+    check_point,
+)
 from cranium.worlds.grid import MOVES
 from cranium.worlds.protocols import Events, Instances
 
@@ -238,7 +244,7 @@ class PointWorld(gym.Env[Floats, Any]):
         self.events = frozenset()
         return self._observe(), {}
 
-    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: PlaneAction) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Move; the world itself rewards nothing, and never ends."""
         before = self.position
         if before is None:

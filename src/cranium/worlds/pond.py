@@ -8,14 +8,14 @@ the unit square, and everything in it is a disc of the same radius.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cranium.worlds import plane
 from cranium.worlds.grid import COLOURS, TINTS
-from cranium.worlds.plane import Array
+from cranium.worlds.plane import Array, Scalar
 
 __all__ = ["accelerate", "away", "called", "draw", "glide", "show", "touched", "write"]
 
@@ -31,7 +31,9 @@ LEAST = 0.036  # a disc that is greater holds the middle of a cell, wherever it 
 AHEAD = 10  # steps: how far the line ahead of something that moves reaches
 
 
-def accelerate(velocity: Array, action: Array, thrust: Any, top: Any, xp: Any = np) -> Array:
+def accelerate(
+    velocity: Array, action: Array, thrust: Scalar, top: Scalar, xp: ModuleType = np
+) -> Array:
     """The velocity after a push: the action is cut to the square [−1, 1]², each part to the top.
 
     Args:
@@ -48,7 +50,9 @@ def accelerate(velocity: Array, action: Array, thrust: Any, top: Any, xp: Any = 
     return xp.clip(velocity + thrust * xp.clip(action, -1, 1), -top, top)
 
 
-def glide(position: Array, velocity: Array, radius: Any, xp: Any = np) -> tuple[Array, Array]:
+def glide(
+    position: Array, velocity: Array, radius: Scalar, xp: ModuleType = np
+) -> tuple[Array, Array]:
     """Where a step ends, and the velocity then: walls reflect, so that no speed is lost.
 
     The way behind the wall is folded back, which is exact for a step that reaches one wall at most
@@ -82,7 +86,7 @@ def away(position: Array, places: Array) -> Array:
     return places - position[..., None, :]
 
 
-def touched(before: Array, after: Array, radius: Any, xp: Any = np) -> Array:
+def touched(before: Array, after: Array, radius: Scalar, xp: ModuleType = np) -> Array:
     """Which balls a step touched, ``[..., B]``: apart before it, and in contact after it.
 
     Two discs are in contact when their middles are less than two radii apart. A step that passes
@@ -103,7 +107,7 @@ def touched(before: Array, after: Array, radius: Any, xp: Any = np) -> Array:
     return (xp.sum(before * before, axis=-1) >= reach) & (xp.sum(after * after, axis=-1) < reach)
 
 
-def called(touched: Array, paint: Array, xp: Any = np) -> Array:
+def called(touched: Array, paint: Array, xp: ModuleType = np) -> Array:
     """Which colours were touched, ``[..., C]``.
 
     Args:
@@ -123,9 +127,9 @@ def show(
     velocity: Array,
     balls: Array,
     velocities: Array | None,
-    top: Any,
-    speed: Any,
-    xp: Any = np,
+    top: Scalar,
+    speed: Scalar,
+    xp: ModuleType = np,
 ) -> Array:
     """The observation: the agent's place and velocity, then those of each ball.
 

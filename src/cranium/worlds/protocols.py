@@ -25,6 +25,7 @@ __all__ = [
     "Observation",
     "Outcome",
     "ResetOptions",
+    "RewardCallable",
     "StateKey",
     "World",
     "instances_of",
@@ -40,6 +41,8 @@ Instances = Mapping[str, ResetOptions]
 """The name of each instance, and the options of ``reset`` that select it."""
 LabellingFunction = Callable[[Any, Any, Any], Iterable[str] | str]
 """L(s, a, s′): the names of the events of a transition, given what was observed."""
+RewardCallable = Callable[[Any, Any, Any], float]
+"""A reward function of (s, a, s′), which are an observation, an action and an observation."""
 StateKey = Callable[[gym.Env[Any, Any], Any], Hashable]
 """A function of an environment and its observation that identifies the state of the environment."""
 StateT = TypeVar("StateT", bound=Hashable)

@@ -12,7 +12,7 @@ import numpy as np
 from cranium.errors import SpaceError, WorldError, shorten
 from cranium.worlds.observations import observation_key
 from cranium.worlds.probabilities import as_probabilities
-from cranium.worlds.protocols import Events
+from cranium.worlds.protocols import Events, Observation
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TableBuilder"]
@@ -21,11 +21,11 @@ MAX_STATES = 1_000_000
 
 
 class TableBuilder:
-    """A table while it is being made: states are numbered in the order in which they are met.
+    """Builds a :class:`TabularWorld`. States are numbered in the order in which they are added.
 
     Args:
-        actions: The actions.
-        max_states: How many states there may be, if not as many as any table may have.
+        actions: The action space, which must be discrete.
+        max_states: The greatest number of states, by default a million.
     """
 
     def __init__(self, actions: gym.Space[Any], max_states: int | None = None) -> None:
@@ -43,7 +43,7 @@ class TableBuilder:
         self.outcomes: list[tuple[int, float, int, bool, float]] = []
 
     def number(self, state: Hashable) -> int:
-        """The number of a state; a new one gets the next."""
+        """Return the number of a state; a new state gets the next one."""
         if state not in self.numbers and len(self.numbers) >= self.max_states:
             raise SpaceError(
                 f"the world has more than {self.max_states:,} states",
@@ -60,7 +60,7 @@ class TableBuilder:
             self.starts[number] = self.starts.get(number, 0.0) + probability
             self.alive.add(number)
 
-    def unvisited(self) -> Iterable[Any]:
+    def unvisited(self) -> Iterable[Hashable]:
         """Iterate over the states in order, including those that are added meanwhile."""
         states = list(self.numbers)
         index = 0
@@ -86,7 +86,7 @@ class TableBuilder:
         self.first.append(len(self.outcomes))
 
     def _check(self, chances: list[float]) -> list[float]:
-        """Refuse outcomes of the next pair whose probabilities are not a distribution."""
+        """Check the probabilities of the outcomes of the next pair, and return them."""
         with suppress(WorldError):
             return as_probabilities(chances, "they")
         number, action = divmod(len(self.first) - 1, self.num_actions)
@@ -94,7 +94,7 @@ class TableBuilder:
         return as_probabilities(chances, f"the outcomes of action {called} in {shorten(state)}")
 
     def check_alive(self) -> None:
-        """Refuse an action without outcomes in a state that an episode can reach."""
+        """Check that every action has an outcome in every state that an episode can reach."""
         for row in np.flatnonzero(np.diff(self.first) == 0):
             number, action = divmod(int(row), self.num_actions)
             if number in self.alive:
@@ -105,20 +105,20 @@ class TableBuilder:
                     "if nothing happens, the outcome is the same state",
                 )
 
-    def finish(self, observe: Callable[[Any], Any]) -> TabularWorld:
+    def finish(self, observe: Callable[[Hashable], Observation]) -> TabularWorld:
         """Return the table."""
         initial = np.zeros(len(self.numbers))
         for number, probability in self.starts.items():
             initial[number] = probability
         seen: dict[Hashable, int] = {}
-        observations: list[Any] = []
+        observations: list[Observation] = []
         observation = np.zeros(len(self.numbers), np.int32)
         for state, number in self.numbers.items():
-            view = observe(state)
-            key = observation_key(view)
+            observed = observe(state)
+            key = observation_key(observed)
             if key not in seen:
                 seen[key] = len(seen)
-                observations.append(view)
+                observations.append(observed)
             observation[number] = seen[key]
         columns = list(zip(*self.outcomes, strict=True)) or [(), (), (), (), ()]
         return TabularWorld(

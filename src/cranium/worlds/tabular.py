@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,14 @@ from cranium.errors import RewardError, WorldError, shorten
 from cranium.worlds.events import as_events
 from cranium.worlds.observations import format_observation, observation_key
 from cranium.worlds.probabilities import TOLERANCE, check_probabilities
-from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, Observation, StateKey
+from cranium.worlds.protocols import (
+    Events,
+    FiniteWorld,
+    LabellingFunction,
+    Observation,
+    RewardCallable,
+    StateKey,
+)
 from cranium.worlds.sampling import Sampling
 
 __all__ = ["TabularWorld"]
@@ -125,8 +132,8 @@ class TabularWorld:
         """
         return min((h for h in (horizon, self.horizon) if h is not None), default=None)
 
-    def pay(self, function: Callable[[Any, Any, Any], float], outcome: int) -> float:
-        """What a reward function of (s, a, s′) pays for an outcome, by what is observed.
+    def pay(self, function: RewardCallable, outcome: int) -> float:
+        """Return the value of a reward function of (s, a, s′) for an outcome. s is the observation.
 
         Example:
             >>> from cranium.worlds import LetterEnv
@@ -263,7 +270,7 @@ class TabularWorld:
         return Walk(self, env, labelling, state_key, seed).run(steps, longest)
 
 
-def _listed_outcomes(env: Any, state: int, action: int) -> Any:
+def _listed_outcomes(env: Any, state: Hashable, action: int) -> Any:
     """The outcomes that a model P lists for an action, by the environment's action number."""
     try:
         return env.P[state][action]
@@ -275,9 +282,9 @@ def _listed_outcomes(env: Any, state: int, action: int) -> Any:
 
 
 def call_reward_function(
-    function: Callable[[Any, Any, Any], float], before: Any, action: Any, after: Any
+    function: RewardCallable, before: Observation, action: object, after: Observation
 ) -> float:
-    """What a reward function pays; an error says for what."""
+    """Call a reward function. An error says for which (s, a, s′)."""
     try:
         return float(function(before, action, after))
     except RewardError as problem:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cranium.arguments import check_choice, check_count, check_number
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import pond
-from cranium.worlds.arguments import as_action_vector, check_options, check_point
+from cranium.worlds.arguments import PlaneAction, as_action_vector, check_options, check_point
 from cranium.worlds.balls import COUNTS, LAYOUTS, Ball, colours_of, counted
 from cranium.worlds.grid import MOVES
 from cranium.worlds.protocols import Events
@@ -212,7 +212,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         self.events = frozenset()
         return self._observe(), {}
 
-    def step(self, action: Any) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
+    def step(self, action: PlaneAction) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         """Push and glide; the world itself rewards nothing, and never ends."""
         position = self.position
         if position is None:

@@ -192,14 +192,14 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
 
     def _widen(self, width: int) -> None:
         """Work out what reward functions that were just met would have paid before."""
-        replay, view = self.replay, self.agent.encoding.view
+        replay, features = self.replay, self.agent.encoding.features
         there = replay.extra.shape[1]
         wide = np.zeros((len(replay.row), width), np.float32)
         wide[:, :there] = replay.extra
         functions = self.agent.tables.space.reward_functions
         size = min(int(self.agent.tables.position[kernels.SAMPLES]), len(wide))
         for slot in range(size):
-            before, after = (view.read(flat[slot]) for flat in (replay.before, replay.after))
+            before, after = (features.decode(flat[slot]) for flat in (replay.before, replay.after))
             called = self._called(replay.action[slot])
             for number in range(there - 1, width - 1):
                 wide[slot, 1 + number] = call_reward_function(

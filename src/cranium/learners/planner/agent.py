@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
-from cranium.aamdp.features import Numbers
+from cranium.aamdp.features import ObservationNumbers
 from cranium.errors import InvalidArgumentError, WorldError
 from cranium.learners.config import PlannerConfig
 from cranium.learners.planner import generalisation_kernels
@@ -38,7 +38,7 @@ class Numbering:
         if not isinstance(space, VECTORS):
             return
         with suppress(WorldError):  # fractions have no numbers
-            self.numbers = Numbers(space)
+            self.numbers = ObservationNumbers(space)
             self.total = self.numbers.total
         if self.fits:
             self.sizes = np.array(self.numbers.sizes, np.int64)
@@ -50,7 +50,7 @@ class Numbering:
 
     def code(self, observation: Any) -> int:
         """The number of a vector."""
-        return self.numbers.number(observation)
+        return self.numbers.encode(observation)
 
 
 class PlannerAgent:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.encoding import Encoding
+from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding
 from cranium.automata.reward import RewardFunction
 from cranium.automata.transition import Configuration
 from cranium.errors import RunError, SpaceError
@@ -210,11 +210,11 @@ class Closure:
                 self._admit(number)
 
     def _show(self, configuration: Configuration) -> Iterator[NDArray[Any]]:
-        part = self.encoding.encode_configuration(configuration)
-        if not isinstance(part, tuple):
-            yield part
+        if isinstance(self.encoding, BoxEncoding):
+            yield self.encoding.encode_configuration(configuration)
             return
-        state, counters = part
+        assert isinstance(self.encoding, DictEncoding)  # buffers take these two
+        state, counters = self.encoding.encode_configuration(configuration)
         yield np.atleast_1d(state)
         if counters is not None:
             yield next(counters)
