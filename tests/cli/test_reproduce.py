@@ -16,9 +16,12 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.browser import chromium, look
+from support.engines import InProcessEngine
 from typer.testing import CliRunner
 
 from cranium.cli import app
+from cranium.errors import EngineError
+from cranium.experiments.local_engine import Closed
 
 GOOD, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 NAMES = [
@@ -205,6 +208,35 @@ def test_a_run_that_is_ended_ends_quietly(tmp_path, how):
     else:
         assert process.returncode == INTERRUPTED, errors
         assert "interrupted; the same command goes on" in shown
+
+
+class FailingMachine(Closed, InProcessEngine):
+    """Runs a few trials; then the machine fails."""
+
+    def run(self, jobs):
+        for number, found in enumerate(super().run(jobs)):
+            if number == 3:
+                raise EngineError("1 trial was lost 3 times", fix="the same command goes on")
+            yield found
+
+
+def test_a_run_that_the_machine_ends_says_why_and_draws_no_figure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.toml").write_text("[complexity]\nmost = 2\ntrials = 2\n")
+    command = ["reproduce", "--config", "mine.toml", "--workers", "1"]
+    folder = Path("results/complexity")
+    with monkeypatch.context() as patch:
+        patch.setattr("cranium.cli.experiments._engine", lambda *_: FailingMachine())
+        shown = call(*command, code=FAILED)
+        assert "stopped: 1 trial was lost 3 times" in shown
+        assert len(list(folder.glob("*-*.json"))) == 3
+        assert {path.suffix for path in folder.iterdir()} == {".json"}, "no figure"
+        call("report", code=GOOD)
+        assert "9 trials are still to be run" in Path("results/report.html").read_text()
+    shown = call(*command)
+    assert "9 trials in" in shown
+    assert "3 were there already" in shown
+    assert (folder / "complexity.png").exists()
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
