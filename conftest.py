@@ -20,7 +20,7 @@ settings.register_profile("thorough", max_examples=1500, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # Examples in docstrings that ask a real model.
-NEED_A_MODEL = {"cranium.assist.local.fetch", "cranium.assist.local.LocalServer"}
+NEED_A_MODEL = {"cranium.assist.local_models.download", "cranium.assist.local_server.LocalServer"}
 REAL = 0.5
 
 

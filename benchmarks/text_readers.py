@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.mutations import mutate_bytes, mutate_text
 
 import cranium
-from cranium.assist.plan import language_of, parse_plan
-from cranium.assist.reply_parser import parse_automaton
+from cranium.assist.automaton_parser import parse_automaton
+from cranium.assist.plan import parse_plan, plan_to_language
 from cranium.assist.transcript import Transcript
 from cranium.automata.alphabet import parse_word
 from cranium.cli.ask import _read_events
@@ -66,7 +66,7 @@ def _compile(content: bytes, _: Path) -> Any:
 
 
 def _read_plan(content: bytes, _: Path) -> Any:
-    return cranium.compile_language(language_of(parse_plan(as_text(content), EVENTS)))
+    return cranium.compile_language(plan_to_language(parse_plan(as_text(content), EVENTS)))
 
 
 def _read_configs(_: bytes, path: Path) -> None:

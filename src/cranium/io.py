@@ -16,6 +16,7 @@ from cranium._runtime.processes import is_running, this_machine
 from cranium.errors import CraniumError, FileAccessError, FileFormatError, Place, shorten
 
 __all__ = [
+    "cache_folder",
     "check_writable",
     "clear_drafts",
     "open_regular",
@@ -333,3 +334,13 @@ def shown(path: Path) -> str:
     """A path as a message shows it: control characters and endless names spelled out."""
     text = str(path)
     return text if text.isprintable() and len(text) <= 200 else shorten(text, 200)
+
+
+def cache_folder() -> Path:
+    """Return the folder for cached files of this user: in ``XDG_CACHE_HOME``, or ``~/.cache``.
+
+    Example:
+        >>> cache_folder().name
+        'cranium'
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cranium"

@@ -65,11 +65,11 @@ def test_the_limit_can_be_chosen():
 @pytest.mark.parametrize(
     ("treat", "said"),
     [
-        (hostile.sends_a_bomb, "not OpenAI's protocol"),
-        (hostile.sends_headers_without_end, "not OpenAI's protocol"),
-        (hostile.hangs_up, "not OpenAI's protocol"),
-        (hostile.is_no_web_server, "not OpenAI's protocol"),
-        (hostile.sends_elsewhere, "sends us elsewhere, which is not followed"),
+        (hostile.sends_a_bomb, "does not follow OpenAI's protocol"),
+        (hostile.sends_headers_without_end, "does not follow OpenAI's protocol"),
+        (hostile.hangs_up, "does not follow OpenAI's protocol"),
+        (hostile.is_no_web_server, "does not follow OpenAI's protocol"),
+        (hostile.sends_elsewhere, "redirects to another address, which is not followed"),
         (hostile.says_to_wait, "cannot answer: 'status 503'"),
     ],
 )

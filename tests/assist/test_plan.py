@@ -12,8 +12,8 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import cranium
-from cranium.assist import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
-from cranium.assist.plan import check_events, spoken_rewards
+from cranium.assist import PlanStep, TaskPlan, build_plan_schema, parse_plan, plan_to_language
+from cranium.assist.plan import check_events, find_mentioned_rewards
 from cranium.errors import InvalidArgumentError, LanguageError, PlanError
 
 EVENTS = ("a", "b", "c", "d")
@@ -75,7 +75,7 @@ steps = st.builds(
 @given(st.lists(steps, min_size=1, max_size=3))
 def test_a_plan_means_what_its_steps_say(some):
     plan = TaskPlan(steps=tuple(some))
-    assert set(cranium.languages.words(language_of(plan), LENGTH)) == words(plan, LENGTH)
+    assert set(cranium.languages.words(plan_to_language(plan), LENGTH)) == words(plan, LENGTH)
 
 
 @pytest.mark.real(0.25)  # of many plans the end cannot be seen, or they cannot be counted
@@ -84,7 +84,7 @@ def test_a_plan_means_what_its_steps_say(some):
 def test_the_machine_of_a_plan_accepts_what_its_steps_say(some):
     plan = TaskPlan(steps=tuple(some))
     try:
-        machine = cranium.compile_language(language_of(plan))
+        machine = cranium.compile_language(plan_to_language(plan))
     except LanguageError:
         reject()
     wanted = words(plan, LENGTH)
@@ -98,7 +98,7 @@ def test_what_is_written_is_read_again_and_fits_the_schema(some, forbidden):
     text = plan.model_dump_json()
     assert parse_plan(f"Here it is:\n```json\n{text}\n```", EVENTS) == plan
     answer = {key: json.loads(text)[key] for key in ("forbidden", "steps")}
-    jsonschema.validate(answer, plan_schema(EVENTS))
+    jsonschema.validate(answer, build_plan_schema(EVENTS))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_is_no_plan_is_refused(text, said):
 
 def test_an_event_may_be_called_like_a_variable():
     plan = TaskPlan(steps=[PlanStep(events=["N"], count="N"), PlanStep(events=["M"], count="N")])
-    machine = cranium.compile_language(language_of(plan))
+    machine = cranium.compile_language(plan_to_language(plan))
     assert machine.run("N N M M").accepted
     assert not machine.run("N N M").accepted
 
@@ -136,16 +136,16 @@ def test_an_event_may_be_called_like_a_variable():
 def test_a_model_may_think_aloud():
     draft, last = '{"steps": [{"events": ["a"]}]}', '{"steps": [{"events": ["b"]}]}'
     text = f"<think>{draft} or {{}}</think> {last} {{'not': 'this'}} {{\"nor\": 1}}"
-    assert parse_plan(text, EVENTS).used == ("b",)
+    assert parse_plan(text, EVENTS).step_events == ("b",)
 
 
 def test_a_plan_that_contradicts_itself_has_no_language():
     plan = TaskPlan(steps=[PlanStep(events=["a"])], forbidden=["a"])
     with pytest.raises(PlanError, match="'a' is forbidden, and yet it is part of a step"):
-        language_of(plan)
+        plan_to_language(plan)
     plan = TaskPlan(steps=[PlanStep(events=["a", "a"], how="any order")])
     with pytest.raises(PlanError, match="named once"):
-        language_of(plan)
+        plan_to_language(plan)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,6 @@ def test_events_are_names_with_meanings(events):
     ],
 )
 def test_rewards_are_asked_for_only_where_the_words_speak_of_them(words, wanted):
-    assert spoken_rewards(words) == wanted
-    schema = plan_schema(EVENTS, wanted)
+    assert find_mentioned_rewards(words) == wanted
+    schema = build_plan_schema(EVENTS, wanted)
     assert set(schema["properties"]) == {"forbidden", "steps", *wanted}

@@ -54,7 +54,7 @@ def test_there_are_tasks_of_every_kind():
 def test_the_examples_fit_the_languages_that_are_right(task):
     for machine in truths(task):
         for wanted, key in ((True, "accept"), (False, "reject")):
-            for word in [*task[key], *task["held_back"][key]]:
+            for word in [*task[key], *task["held_out"][key]]:
                 assert accepts(machine, word.split()) is wanted, (str(machine), word)
     assert set(WAYS) == {"one call", "verified", "paper"}
 

@@ -49,11 +49,11 @@ def test_what_is_wrong_goes_back_as_a_counterexample():
     assert "not right" in second["messages"][-1]["content"]
     shown = json.dumps([message["content"] for message in first["messages"]])
     assert "mail person" in shown
-    assert "mail mail person" not in json.dumps(script.asked), "it was held back"
-    assert [bool(one.complaints) for one in found.verdict.attempts] == [True, False]
+    assert "mail mail person" not in json.dumps(script.asked), "it was held out"
+    assert [bool(one.problems) for one in found.verdict.attempts] == [True, False]
     assert found.restatement.startswith("read mail once, then person once; decoration must never")
-    assert found.accepted() == [("mail", "person")]
-    assert all(not found.machine.run(list(word)).accepted for word in found.rejected())
+    assert found.accepted_words() == [("mail", "person")]
+    assert all(not found.machine.run(list(word)).accepted for word in found.rejected_words())
 
 
 def test_after_a_bounded_number_of_answers_it_is_an_error_that_says_why():
@@ -82,7 +82,7 @@ def test_after_a_bounded_number_of_answers_it_is_an_error_that_says_why():
 def test_bad_answers_are_complaints(bad, said):
     with serving(bad, RIGHT_PLAN) as (script, url):
         found = specify(url)
-    assert said in " ".join(found.verdict.attempts[0].complaints)
+    assert said in " ".join(found.verdict.attempts[0].problems)
     assert len(script.asked) == 2
 
 
@@ -110,7 +110,7 @@ def test_parameters_that_a_server_does_not_know_are_left_out():
         (failing(401, f"Incorrect API key provided: {KEY}"), "does not accept the key"),
         (failing(403, f"no access for {KEY}"), "does not accept the key"),
         (failing(404, "the model does not exist"), "does not have this"),
-        (failing(429, "slow down"), "asked too often"),
+        (failing(429, "slow down"), "too many requests"),
         (failing(500, "out of memory"), "cannot answer"),
         (failing(400, "the context is too long"), "cannot answer"),
         (chat(None, refusal="I will not."), "refused"),
@@ -172,14 +172,14 @@ def test_a_model_may_not_leave_events_out_by_itself():
     sly = json.dumps({**json.loads(RIGHT_PLAN), "forbidden": [], "ignored": ["decoration"]})
     with serving(sly, RIGHT_PLAN) as (_, url):
         found = specify(url)
-    assert "only a person may" in found.verdict.attempts[0].complaints[0]
+    assert "only a person may" in found.verdict.attempts[0].problems[0]
 
 
 def test_guesses_are_only_told_if_that_is_asked_for():
     partial = plan_answer(plan_step("mail"), plan_step("person"), forbidden=())
     with serving(partial) as (_, url):
         found = specify(url, lenient=True)
-    assert "'decoration' is not forbidden" in found.verdict.remarks[0]
+    assert "'decoration' is not forbidden" in found.verdict.notes[0]
     with serving(partial) as (_, url), pytest.raises(DisagreementError):
         specify(url, attempts=1)
 
@@ -188,7 +188,7 @@ def test_an_edited_plan_is_checked_against_the_examples():
     with serving(RIGHT_PLAN) as (_, url):
         found = specify(url)
     with pytest.raises(DisagreementError, match="mail person is right"):
-        assist.specify_plan(
+        assist.replace_plan(
             found, assist.parse_plan(plan_answer(plan_step("person"), plan_step("mail")), EVENTS)
         )
 
@@ -234,7 +234,7 @@ def test_samples_that_disagree_are_compared_by_what_they_mean():
         model = assist.OpenAIModel("scripted", base_url=url)
         found = assist.specify(TASK_IN_WORDS, EVENTS, words, model=model, samples=3)
     assert [reading.votes for reading in found.verdict.readings] == [2, 1]
-    assert not found.verdict.unanimous
+    assert not found.verdict.is_unanimous
     assert found.verdict.readings[1].differs == (("person",),)
     with serving(RIGHT_PLAN, any_order) as (_, url):
         model = assist.OpenAIModel("scripted", base_url=url)
@@ -254,11 +254,11 @@ def test_samples_that_disagree_are_compared_by_what_they_mean():
         ({"description": 3}, "a description is a text"),
         ({"description": "half \ud800"}, "a description is a text"),
         ({"description": "x" * 30_000}, "at most 20,000 characters"),
-        ({"events": {}}, "events are names"),
+        ({"events": {}}, "events are a mapping of names"),
         ({"attempts": 0}, "attempts is a whole number"),
         ({"samples": 0}, "samples is a whole number"),
-        ({"mode": "loud"}, "a mode is live, record or replay"),
-        ({"mode": "record"}, "takes a file"),
+        ({"mode": "loud"}, "the mode is live, record or replay"),
+        ({"mode": "record"}, "needs a file"),
         ({"examples": {"accept": ["gold"]}}, "no such event"),
         ({"seed": -1}, "the seed is a whole number"),
     ],

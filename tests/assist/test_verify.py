@@ -6,8 +6,14 @@ import pytest
 
 import cranium
 from cranium.assist import Example, PlanStep, TaskPlan, check_plan, restate
-from cranium.assist.examples import as_examples
-from cranium.assist.text_evidence import banned, spoken, unheard, unpaid, unspoken
+from cranium.assist.examples import parse_examples
+from cranium.assist.text_heuristics import (
+    check_counts,
+    check_rewards,
+    find_forbidden,
+    find_mentioned,
+    find_unused,
+)
 from cranium.automata.step_cost import with_step_cost
 from cranium.errors import ConversionError, InvalidArgumentError
 
@@ -28,9 +34,9 @@ def test_what_is_right_passes():
         plan("mail", "person", forbidden=["decoration"]),
         WORDS,
         EVENTS,
-        [Example(("mail", "person"), True), Example(("person",), False, held_back=True)],
+        [Example(("mail", "person"), True), Example(("person",), False, held_out=True)],
     )
-    assert found.complaints == ()
+    assert found.problems == ()
     assert cranium.equivalent(
         found.machine, cranium.compile_language("mail person never decoration")
     )
@@ -38,13 +44,13 @@ def test_what_is_right_passes():
 
 def test_every_event_that_is_spoken_of_is_used_or_forbidden():
     found = check_plan(plan("mail", "person"), WORDS, EVENTS)
-    assert len(found.complaints) == 1
-    assert "'decoration' is not forbidden" in found.complaints[0]
-    assert not check_plan(plan("mail", "person"), WORDS, EVENTS, ignored=["decoration"]).complaints
+    assert len(found.problems) == 1
+    assert "'decoration' is not forbidden" in found.problems[0]
+    assert not check_plan(plan("mail", "person"), WORDS, EVENTS, ignored=["decoration"]).problems
     more = {**EVENTS, "rain": "it starts to rain"}
     found = check_plan(plan("mail", "person", forbidden=["decoration"]), WORDS, more)
-    assert found.complaints == ()
-    assert "may happen at any time: rain" in found.remarks
+    assert found.problems == ()
+    assert "may happen at any time: rain" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -60,7 +66,7 @@ def test_every_event_that_is_spoken_of_is_used_or_forbidden():
     ],
 )
 def test_forms_of_a_word_are_the_word(words, spoken):
-    assert unspoken(plan("other"), words, {**EVENTS, "other": "something else"}) == spoken
+    assert find_unused(plan("other"), words, {**EVENTS, "other": "something else"}) == spoken
 
 
 @pytest.mark.parametrize(
@@ -84,38 +90,38 @@ def test_forms_of_a_word_are_the_word(words, spoken):
 )
 def test_what_is_said_about_numbers_is_heeded(words, count, fine):
     steps = [PlanStep(events=["rest"], count=count)]
-    assert (unheard(TaskPlan(steps=steps), words, {}) == []) is fine
+    assert (check_counts(TaskPlan(steps=steps), words, {}) == []) is fine
 
 
 def test_names_of_one_letter_and_short_plurals_are_heard():
     rooms = {name: f"room {name} is visited" for name in "ABD"}
-    assert unspoken(plan("A", "B"), "Visit room A, then B. Never visit D.", rooms) == ["D"]
-    assert unspoken(plan("door"), "Find keys.", {"key": "", "door": ""}) == ["key"]
+    assert find_unused(plan("A", "B"), "Visit room A, then B. Never visit D.", rooms) == ["D"]
+    assert find_unused(plan("door"), "Find keys.", {"key": "", "door": ""}) == ["key"]
 
 
 def test_what_is_only_guessed_is_told_apart():
     found = check_plan(plan("mail", "person"), WORDS, EVENTS, [Example(("person",), True)])
-    assert len(found.complaints) == 2
-    assert len(found.doubts) == 1
-    assert len(found.certain) == 1
-    assert found.certain[0].endswith("rejects it: at first it expects mail, not person")
+    assert len(found.problems) == 2
+    assert len(found.guesses) == 1
+    assert len(found.definite_problems) == 1
+    assert found.definite_problems[0].endswith("rejects it: at first it expects mail, not person")
 
 
 def test_examples_are_complaints_but_those_held_back_are_not_shown():
     given = {
         "accept": ["mail person"],
         "reject": ["mail"],
-        "held_back": {"reject": ["person mail"]},
+        "held_out": {"reject": ["person mail"]},
     }
-    examples = as_examples(given, EVENTS)
+    examples = parse_examples(given, EVENTS)
     wrong = TaskPlan(
         steps=[PlanStep(events=["mail", "person"], how="any order")], forbidden=["decoration"]
     )
     found = check_plan(wrong, WORDS, EVENTS, examples)
-    assert len(found.complaints) == 1
-    assert "1 more sequence wrongly" in found.complaints[0]
-    assert "person mail" not in found.complaints[0]
-    shown = check_plan(plan("person", "mail"), WORDS, EVENTS, examples).complaints
+    assert len(found.problems) == 1
+    assert "1 more sequence wrongly" in found.problems[0]
+    assert "person mail" not in found.problems[0]
+    shown = check_plan(plan("person", "mail"), WORDS, EVENTS, examples).problems
     assert "the sequence mail person is right, but the plan rejects it" in " ".join(shown)
 
 
@@ -123,9 +129,9 @@ def test_a_task_whose_end_cannot_be_seen_is_a_complaint():
     open_end = TaskPlan(steps=[PlanStep(events=["mail"], count="1+")])
     events = {"mail": EVENTS["mail"]}
     found = check_plan(open_end, "Collect mail.", events)
-    assert "cannot be seen when the task is complete" in found.complaints[0]
+    assert "cannot be seen when the task is complete" in found.problems[0]
     assert found.machine is None
-    assert check_plan(open_end, "Collect mail.", events, first=True).complaints == ()
+    assert check_plan(open_end, "Collect mail.", events, first=True).problems == ()
 
 
 def test_numbers_become_rewards():
@@ -139,15 +145,15 @@ def test_numbers_become_rewards():
 def test_a_phrase_that_nobody_said_is_a_remark():
     steps = [PlanStep(events=["mail"], phrase="collect the gold")]
     found = check_plan(TaskPlan(steps=steps), "Collect mail.", {"mail": ""})
-    assert found.complaints == ()
-    assert "not in the description: 'collect the gold'" in found.remarks
+    assert found.problems == ()
+    assert "not in the description: 'collect the gold'" in found.notes
 
 
 def test_every_second_example_is_held_back():
-    found = as_examples({"accept": ["a", "a a", "a a a"], "reject": ["b"]}, ["a", "b"])
-    assert [one.held_back for one in found] == [False, True, False, False]
-    found = as_examples({"accept": ["a", "a a"], "held_back": {}}, ["a"])
-    assert not any(one.held_back for one in found)
+    found = parse_examples({"accept": ["a", "a a", "a a a"], "reject": ["b"]}, ["a", "b"])
+    assert [one.held_out for one in found] == [False, True, False, False]
+    found = parse_examples({"accept": ["a", "a a"], "held_out": {}}, ["a"])
+    assert not any(one.held_out for one in found)
 
 
 @pytest.mark.parametrize(
@@ -158,15 +164,15 @@ def test_every_second_example_is_held_back():
         {"good": ["a"]},
         {"accept": ["x"]},
         [("a",)],
-        {"held_back": ["a"]},
+        {"held_out": ["a"]},
         {"accept": "a a"},
-        {"held_back": {"acept": ["a"]}},
+        {"held_out": {"acept": ["a"]}},
         {"accept": ["a"], "reject": ["a"]},
     ],
 )
 def test_examples_that_are_none_are_refused(given):
     with pytest.raises(InvalidArgumentError):
-        as_examples(given, ["a"])
+        parse_examples(given, ["a"])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +196,7 @@ def test_examples_that_are_none_are_refused(given):
 )
 def test_what_is_said_about_points_is_paid(words, paid, wrong):
     success, failure, cost = paid
-    found = unpaid(plan("a", success=success, failure=failure, step_cost=cost), words)
+    found = check_rewards(plan("a", success=success, failure=failure, step_cost=cost), words)
     assert bool(found) == wrong, found
 
 
@@ -260,34 +266,34 @@ NEVER = {"gate": "the gate is opened", "bell": "the bell is rung", "rain": "it r
     ],
 )
 def test_what_must_never_happen_is_forbidden(words, against):
-    assert list(banned(words, NEVER)) == against
-    found = check_plan(plan("bell", "gate", forbidden=["rain"]), words, NEVER).complaints
+    assert list(find_forbidden(words, NEVER)) == against
+    found = check_plan(plan("bell", "gate", forbidden=["rain"]), words, NEVER).problems
     assert sum("is not forbidden" in one for one in found) == len(set(against) - {"rain"})
-    ignored = check_plan(plan("bell", "gate"), words, NEVER, ignored=NEVER).complaints
+    ignored = check_plan(plan("bell", "gate"), words, NEVER, ignored=NEVER).problems
     assert not any("is not forbidden" in one for one in ignored)
 
 
 def test_a_contradiction_passes_neither_way():
     words = "Open the gate and then ring the bell. The gate must never be opened."
-    examples = as_examples({"accept": ["gate bell"]}, NEVER)
+    examples = parse_examples({"accept": ["gate bell"]}, NEVER)
     for one in (plan("gate", "bell"), plan("bell", forbidden=["gate"])):
-        assert check_plan(one, words, NEVER, examples).complaints
+        assert check_plan(one, words, NEVER, examples).problems
 
 
 def test_what_is_missing_is_told_with_its_place():
     words = "Pick apples until the basket is full, and press them."
     events = {"press": "an apple is pressed", "pick": "an apple is picked", "full": "it is full"}
-    assert spoken(words, events) == ["pick", "full", "press"]
-    (complaint,) = check_plan(plan("pick", "press"), words, events).complaints
+    assert find_mentioned(words, events) == ["pick", "full", "press"]
+    (complaint,) = check_plan(plan("pick", "press"), words, events).problems
     assert complaint.endswith("in this order: pick, full, press")
-    (complaint,) = check_plan(plan("full", "press"), words, events).complaints
+    (complaint,) = check_plan(plan("full", "press"), words, events).problems
     assert complaint.endswith("in this order: pick, full, press")
-    found = check_plan(plan("full"), words, events).complaints
+    found = check_plan(plan("full"), words, events).problems
     assert [one.rpartition(": ")[2] for one in found] == ["pick, full, press"] * 2
 
 
 def test_a_number_that_was_not_heeded_is_told_with_its_step():
     events = {"rest": "a rest is taken", "summit": "the summit is reached"}
     for words in ("Take at most two rests, then reach the summit.", "Rest at most two times."):
-        complaint = check_plan(plan("rest", "summit"), words, events).complaints[0]
+        complaint = check_plan(plan("rest", "summit"), words, events).problems[0]
         assert complaint.endswith("in this order: rest: at most 2, summit: 1"), words

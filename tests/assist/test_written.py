@@ -139,7 +139,7 @@ def test_long_answers_are_read_in_linear_time(piece):
     ],
 )
 def test_the_work_grows_with_the_length_of_an_answer_and_not_with_its_square(piece, monkeypatch):
-    monkeypatch.setattr("cranium.assist.reply_parser.MAX_TEXT", 2**18)
+    monkeypatch.setattr("cranium.assist.automaton_parser.MAX_TEXT", 2**18)
 
     def work(length):
         """How many functions are called, those in C too, to read an answer of a length."""

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import cranium
 from cranium.aamdp.registry import make_env
 from cranium.cli import app
-from cranium.cli.output import keep
+from cranium.cli.output import write_or_rescue
 from cranium.errors import FileAccessError
 from cranium.formats import library
 from cranium.io import TRIED, check_writable, write_bytes
@@ -128,8 +128,8 @@ def test_a_folder_without_the_right_to_write_is_found_before_the_work():
 
 def test_what_cannot_be_written_in_the_end_is_kept_elsewhere(tmp_path):
     with pytest.raises(FileAccessError) as caught:
-        keep(lambda path: write_bytes(path, b"learned"), tmp_path / "gone" / "agent.npz")
-    kept = Path(caught.value.fix.removeprefix("it was kept as "))
+        write_or_rescue(lambda path: write_bytes(path, b"learned"), tmp_path / "gone" / "agent.npz")
+    kept = Path(caught.value.fix.removeprefix("it was saved as "))
     assert kept.read_bytes() == b"learned"
     shutil.rmtree(kept.parent)
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from support.terminal import Terminal
 
 from cranium.aamdp.registry import CATALOGUE, make_env
-from cranium.cli.screen import view
+from cranium.cli.screen import render_moment
 from cranium.episodes import Recorder
 from cranium.episodes.text import facts
 from cranium.formats import library
@@ -224,7 +224,7 @@ def test_in_every_size_what_matters_is_seen(entry, size):
                 recorder.step(env.action_space.sample())
         episode, number = recorder.episode, len(recorder.moments) - 1
         console = Console(width=size[0], height=size[1], file=io.StringIO(), force_terminal=False)
-        console.print(view(episode, number, "keys", *size))
+        console.print(render_moment(episode, number, "keys", *size))
         shown = console.file.getvalue().rstrip("\n").splitlines()
         assert len(shown) <= size[1]
         assert all(len(line.rstrip()) <= size[0] for line in shown)

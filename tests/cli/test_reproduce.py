@@ -102,10 +102,10 @@ def check_page(folder: Path) -> None:
 
 def test_it_says_beforehand_what_it_would_do_and_how_long_that_takes():
     shown = call("reproduce", "all", "--dry-run")
-    assert "letter: 40 trials a method, about" in shown
+    assert "letter: 40 trials per method, about" in shown
     assert "office: 20 trials" in shown
     assert "minutes" in call("reproduce", "letter", "--protocol", "paper", "--dry-run")
-    assert "all of it: about" in shown
+    assert "in total: about" in shown
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_it_says_beforehand_what_it_would_do_and_how_long_that_takes():
         (["reproduce", "all", "lettre"], "did you mean 'letter'"),
         (["reproduce", "office", "--protocol", "paper"], "only the letter experiment"),
         (["reproduce", "letter", "--trials", "0"], "trials"),
-        (["reproduce", "letter", "--config", "none.toml"], "one of them"),
+        (["reproduce", "letter", "--config", "none.toml"], "give either names"),
         (["reproduce", "--config", "none.toml"], "cannot read none.toml"),
         (["reproduce", "letter", "--address", "auto"], "--engine ray"),
         (["results", "nowhere"], "there are no results in nowhere"),
@@ -136,7 +136,7 @@ def test_settings_can_come_from_a_toml_file(tmp_path, monkeypatch):
         '[letter]\ntrials = 2\ntimes = [1]\nmethods = ["planner"]\n[complexity]\nmost = 2\n'
     )
     shown = call("reproduce", "--config", "mine.toml", "--workers", "1", "--dir", "out")
-    assert "letter: 2 trials a method" in shown
+    assert "letter: 2 trials per method" in shown
     assert Path("out/letter/letter.png").exists()
     assert "2 of 2" in call("results", "out/letter")
 
@@ -153,7 +153,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(tmp_path):
     process.send_signal(signal.SIGINT)
     shown, _ = process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED, shown
-    assert "interrupted; the same command goes on" in shown
+    assert "interrupted; the same command continues" in shown
     assert "Traceback" not in shown
     there = {path: path.stat().st_mtime_ns for path in folder.glob("*-*.json")}
     assert len(there) >= 20
@@ -207,7 +207,7 @@ def test_a_run_that_is_ended_ends_quietly(tmp_path, how):
         assert process.returncode == -signal.SIGKILL
     else:
         assert process.returncode == INTERRUPTED, errors
-        assert "interrupted; the same command goes on" in shown
+        assert "interrupted; the same command continues" in shown
 
 
 class FailingMachine(Closed, InProcessEngine):
@@ -287,7 +287,7 @@ class Cluster:
 
 
 def test_how_long_a_cluster_takes_is_worked_out_from_its_own_cores():
-    from cranium.cli import experiments
+    from cranium.cli.reproduce import _format_duration
     from cranium.experiments import LocalEngine
 
     class Slow:
@@ -295,10 +295,10 @@ def test_how_long_a_cluster_takes_is_worked_out_from_its_own_cores():
             return 6_400.0
 
     here = LocalEngine().workers
-    assert experiments._duration([Slow()], Cluster()) == "about 2 minutes"
-    assert experiments._duration([Slow()], None) == "about 2 hours of CPU time"
-    assert experiments._duration([Slow()], LocalEngine(64 * here)) == (
-        experiments._duration([Slow()], LocalEngine(here))
+    assert _format_duration([Slow()], Cluster()) == "about 2 minutes"
+    assert _format_duration([Slow()], None) == "about 2 hours of CPU time"
+    assert _format_duration([Slow()], LocalEngine(64 * here)) == (
+        _format_duration([Slow()], LocalEngine(here))
     )
 
 

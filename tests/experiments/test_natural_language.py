@@ -48,7 +48,7 @@ def nobody(monkeypatch):
     def refuse(*_):
         raise AssertionError("somebody was asked")
 
-    monkeypatch.setattr("cranium.assist.openai_model.exchange", refuse)
+    monkeypatch.setattr("cranium.assist.openai_model.send_request", refuse)
 
 
 # Replayed

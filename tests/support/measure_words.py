@@ -13,12 +13,12 @@ import yaml
 
 import cranium
 from cranium import assist
-from cranium.assist.plan import spoken_rewards
-from cranium.assist.prompts import plan_messages
+from cranium.assist.plan import find_mentioned_rewards
+from cranium.assist.prompts import build_plan_messages
 from cranium.errors import CraniumError, DisagreementError
 
 TASKS = Path(__file__).with_name("tasks.yaml")
-EXAMPLES = ("accept", "reject", "held_back")
+EXAMPLES = ("accept", "reject", "held_out")
 
 
 def tasks():
@@ -54,10 +54,10 @@ def judged(task, machine):
 def once(task, model):
     """One call, and whatever comes of it, without any check."""
     events = task["events"]
-    rewards = spoken_rewards(task["description"])
-    shown = assist.examples.as_examples(task["examples"], events)
-    messages = plan_messages(task["description"], events, shown, rewards)
-    schema = assist.plan_schema(events, rewards)
+    rewards = find_mentioned_rewards(task["description"])
+    shown = assist.examples.parse_examples(task["examples"], events)
+    messages = build_plan_messages(task["description"], events, shown, rewards)
+    schema = assist.build_plan_schema(events, rewards)
     try:
         plan = assist.parse_plan(model.ask(assist.Request(tuple(messages), schema)).text, events)
         return assist.check_plan(plan, task["description"], events).machine
@@ -77,7 +77,7 @@ def verified(task, model):
 
 def as_the_paper(task, model):
     """The model's own automaton, which knows no numbers."""
-    return assist.ask_as_the_paper(task["description"], task["events"], None, model).machine
+    return assist.ask_paper_prompts(task["description"], task["events"], None, model).machine
 
 
 WAYS = {"one call": once, "verified": verified, "paper": as_the_paper}

@@ -1,51 +1,52 @@
 """From words to an automaton that passes checks, with the help of a language model.
 
-The model fills a small form (the plan); our own code makes the machine from it and checks it. What
-does not pass goes back to the model, a bounded number of times, and then is an error. Without
-examples a wrong machine often passes: read what it does before it is used. Needs the extra ``llm``,
-except to replay a conversation that was recorded.
+The model fills in a small form, the plan. Cranium builds the automaton from it and checks it.
+Problems go back to the model, a bounded number of times. Without examples a wrong automaton often
+passes: read what it does before you use it. Only serving a model on this machine needs the extra
+``llm``.
 """
 
 from pathlib import Path
 
-from cranium.assist.examples import Example
-from cranium.assist.local import (
-    OFFERS,
-    LocalServer,
-    Offer,
-    fetch,
-    find_model,
-    find_offer,
+from cranium.assist.automaton_parser import parse_automaton
+from cranium.assist.examples import Example, Examples
+from cranium.assist.local_models import (
+    LOCAL_MODELS,
+    LocalModel,
+    download,
+    find_downloaded,
+    find_local_model,
     models_folder,
 )
+from cranium.assist.local_server import LocalServer
 from cranium.assist.model import Answer, Model, Request
 from cranium.assist.openai_model import OpenAIModel
-from cranium.assist.paper import PaperAnswer, ask_as_the_paper
-from cranium.assist.plan import PlanStep, TaskPlan, language_of, parse_plan, plan_schema
-from cranium.assist.reply_parser import parse_automaton
-from cranium.assist.restate import restate
-from cranium.assist.specify import (
-    Attempt,
-    Reading,
-    Specification,
-    Verdict,
-    specify,
-    specify_plan,
+from cranium.assist.paper_prompts import PaperAnswer, ask_paper_prompts
+from cranium.assist.plan import (
+    PlanStep,
+    TaskPlan,
+    build_plan_schema,
+    parse_plan,
+    plan_to_language,
 )
+from cranium.assist.plan_check import CheckedPlan, accepts, check_plan
+from cranium.assist.restate import restate
+from cranium.assist.specification import Attempt, Reading, Specification, Verdict
+from cranium.assist.specify import replace_plan, specify
 from cranium.assist.transcript import Exchange, Transcript
-from cranium.assist.verify import Checked, accepts, check_plan
 
 __all__ = [
-    "OFFERS",
+    "LOCAL_MODELS",
     "RECORDED",
     "Answer",
     "Attempt",
-    "Checked",
+    "CheckedPlan",
     "Example",
+    "Examples",
     "Exchange",
+    "LocalModel",
     "LocalServer",
     "Model",
-    "Offer",
     "OpenAIModel",
     "PaperAnswer",
     "PlanStep",
@@ -56,20 +57,20 @@ __all__ = [
     "Transcript",
     "Verdict",
     "accepts",
-    "ask_as_the_paper",
+    "ask_paper_prompts",
+    "build_plan_schema",
     "check_plan",
-    "fetch",
-    "find_model",
-    "find_offer",
-    "language_of",
+    "download",
+    "find_downloaded",
+    "find_local_model",
     "models_folder",
     "parse_automaton",
     "parse_plan",
-    "plan_schema",
+    "plan_to_language",
+    "replace_plan",
     "restate",
     "specify",
-    "specify_plan",
 ]
 
 RECORDED = Path(__file__).parent / "recorded"
-"""Conversations with a real model that come with Cranium."""
+"""The folder of the recorded conversations that come with Cranium."""

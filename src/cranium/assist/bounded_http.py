@@ -1,8 +1,8 @@
-"""One HTTP exchange that always ends: a deadline and a limit of bytes hold for all of it.
+"""HTTP requests with a deadline and a size limit for the whole exchange.
 
-The timeout of a socket bounds one read. A server that sends a byte every second, ``100 Continue``
-without end, or a body without end keeps to it for ever. Here every read and every write is given
-only the time that is left, and every byte that arrives is counted, headers included.
+The timeout of a socket limits one read. A server that sends one byte per second, endless
+``100 Continue`` responses, or an endless body never exceeds it. Here every read and write gets only
+the time that is left, and every received byte counts, including headers.
 """
 
 from __future__ import annotations
@@ -16,66 +16,80 @@ import time
 import urllib.request
 from contextlib import closing
 from ipaddress import ip_address
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-__all__ = ["Budget", "LateError", "OversizeError", "Reply", "exchange", "is_loopback"]
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+__all__ = [
+    "Budget",
+    "DeadlineError",
+    "Response",
+    "SizeLimitError",
+    "is_loopback",
+    "send_request",
+]
 
 BLOCK = 1 << 16
-WRITTEN_AT_ONCE = 4096
+SEND_BLOCK = 4096
 PORTS = {"http": 80, "https": 443}
 
 
-class LateError(Exception):
+class DeadlineError(Exception):
     """The deadline has passed."""
 
 
-class OversizeError(Exception):
-    """More bytes came than are allowed."""
+class SizeLimitError(Exception):
+    """The server sent more bytes than are allowed."""
 
 
 class Budget:
-    """The time and the bytes that a call may take, however many exchanges it consists of.
+    """The time and the bytes that are left for a call, which may consist of several requests.
+
+    Args:
+        seconds: The time until the deadline.
+        max_bytes: How many bytes may be received.
 
     Example:
-        >>> budget = Budget(seconds=60, most_bytes=10)
+        >>> budget = Budget(seconds=60, max_bytes=10)
         >>> budget.take(11)
         Traceback (most recent call last):
-        cranium.assist.bounded_http.OversizeError
+        cranium.assist.bounded_http.SizeLimitError
     """
 
-    def __init__(self, seconds: float, most_bytes: int) -> None:
+    def __init__(self, seconds: float, max_bytes: int) -> None:
         self._end = time.monotonic() + seconds
-        self._bytes = most_bytes
+        self._bytes = max_bytes
 
-    def left(self) -> float:
-        """The seconds that are left, more than zero; without any it raises :class:`LateError`."""
+    def seconds_left(self) -> float:
+        """Return the seconds until the deadline. Raises :class:`DeadlineError` after it."""
         left = self._end - time.monotonic()
         if left <= 0:
-            raise LateError
+            raise DeadlineError
         return left
 
     def take(self, count: int) -> None:
-        """Count bytes that arrived; too many raise :class:`OversizeError`."""
+        """Count received bytes. Raises :class:`SizeLimitError` if there are too many."""
         self._bytes -= count
         if self._bytes < 0:
-            raise OversizeError
+            raise SizeLimitError
 
     def check(self, count: int) -> None:
-        """Refuse bytes that are announced, before they are sent."""
+        """Refuse a number of bytes that a server has announced."""
         if count > self._bytes:
-            raise OversizeError
+            raise SizeLimitError
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, unless the deadline would pass meanwhile; whether there was time for it."""
-        if seconds >= self.left():
+        """Sleep unless the deadline would pass. Returns whether there was time."""
+        if seconds >= self.seconds_left():
             return False
         time.sleep(seconds)
         return True
 
 
-class Reply(NamedTuple):
-    """The answer of a server."""
+class Response(NamedTuple):
+    """The response of a server."""
 
     status: int
     headers: http.client.HTTPMessage
@@ -83,7 +97,7 @@ class Reply(NamedTuple):
 
 
 class _Reader(io.RawIOBase):
-    """The bytes that arrive, within the budget."""
+    """Reads from a connection within the budget."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         super().__init__()
@@ -92,18 +106,18 @@ class _Reader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        self._connection.settimeout(self._budget.left())
+    def readinto(self, buffer: Buffer) -> int:
+        self._connection.settimeout(self._budget.seconds_left())
         try:
             count = self._connection.recv_into(buffer)
         except TimeoutError:
-            raise LateError from None
+            raise DeadlineError from None
         self._budget.take(count)
         return count
 
 
 class _Stream:
-    """A connection within a budget, as :class:`http.client.HTTPResponse` reads it."""
+    """A connection within a budget, with the methods that HTTPResponse needs."""
 
     def __init__(self, connection: socket.socket, budget: Budget) -> None:
         self._connection, self._budget = connection, budget
@@ -114,51 +128,53 @@ class _Stream:
     def sendall(self, data: bytes) -> None:
         view = memoryview(data)
         while view:
-            self._connection.settimeout(self._budget.left())
+            self._connection.settimeout(self._budget.seconds_left())
             try:
-                sent = self._connection.send(view[:WRITTEN_AT_ONCE])
+                sent = self._connection.send(view[:SEND_BLOCK])
             except TimeoutError:
-                raise LateError from None
+                raise DeadlineError from None
             view = view[sent:]
 
 
-def exchange(method: str, url: str, headers: dict[str, str], body: bytes, budget: Budget) -> Reply:
-    """Send a request, and read the whole answer, within a budget.
+def send_request(
+    method: str, url: str, headers: dict[str, str], body: bytes, budget: Budget
+) -> Response:
+    """Send a request and read the whole response within a budget.
 
-    Redirects are not followed, and answers are never decompressed: a small one could become large.
-    The proxies of the environment are used, but not for this machine. What the system takes to
-    look up a name is its own affair.
+    Redirects are not followed. Responses are never decompressed, because a small one could become
+    large. Proxies of the environment are used, but not for this machine. The time for looking up
+    the host name is not limited.
 
     Raises:
-        LateError: The deadline has passed.
-        OversizeError: More bytes came than are allowed.
-        OSError: There is no connection, or it broke.
-        http.client.HTTPException: What came is not HTTP.
-        ValueError: The address, or what came, makes no sense.
+        DeadlineError: The deadline has passed.
+        SizeLimitError: The server sent more bytes than are allowed.
+        OSError: The connection could not be opened, or broke.
+        http.client.HTTPException: The response is not HTTP.
+        ValueError: The address or the response is invalid.
     """
     parts = urlsplit(url)
     if parts.scheme not in PORTS or not parts.hostname:
-        raise ValueError("an address begins with http:// or https:// and a host")
-    proxy = _proxy(parts)
-    with closing(_connected(parts, proxy, budget)) as connection:
+        raise ValueError("an address starts with http:// or https:// and a host")
+    proxy = _find_proxy(parts)
+    with closing(_connect(parts, proxy, budget)) as connection:
         stream = _Stream(connection, budget)
         target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
         if proxy is not None and parts.scheme == "http":
             target = f"http://{_host(parts)}{target}"
-            headers = {**headers, **_authorization(proxy)}
-        told = {
+            headers = {**headers, **_make_authorization(proxy)}
+        all_headers = {
             "Host": _host(parts),
             "Connection": "close",
             "Accept-Encoding": "identity",
             "Content-Length": str(len(body)),
             **headers,
         }
-        stream.sendall(_head(f"{method} {target} HTTP/1.1", told) + body)
-        return _read(stream, method, budget)
+        stream.sendall(_encode_head(f"{method} {target} HTTP/1.1", all_headers) + body)
+        return _read_response(stream, method, budget)
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host is this machine.
+    """Return whether a host is this machine.
 
     Example:
         >>> is_loopback("127.0.0.1"), is_loopback("::1"), is_loopback("api.openai.com")
@@ -170,36 +186,33 @@ def is_loopback(host: str | None) -> bool:
         return host == "localhost"
 
 
-def _head(first: str, headers: dict[str, str]) -> bytes:
+def _encode_head(first: str, headers: dict[str, str]) -> bytes:
     lines = [first, *(f"{name}: {value}" for name, value in headers.items())]
     if not all(line.isascii() and line.isprintable() for line in lines):
         raise ValueError("an address or a header is not in printable ASCII")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-def _read(stream: _Stream, method: str, budget: Budget) -> Reply:
+def _read_response(stream: _Stream, method: str, budget: Budget) -> Response:
     response = http.client.HTTPResponse(stream, method=method)  # type: ignore[arg-type]
     response.begin()
     budget.check(response.length or 0)
     if response.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
-        raise ValueError("the answer is compressed, which was not asked for")
+        raise ValueError("the response is compressed, which was not requested")
     pieces = []
     while piece := response.read(BLOCK):
         pieces.append(piece)
     if response.length:
         raise http.client.IncompleteRead(b"", response.length)
-    return Reply(response.status, response.headers, b"".join(pieces))
-
-
-# Connections
+    return Response(response.status, response.headers, b"".join(pieces))
 
 
 def _host(parts: SplitResult) -> str:
     return parts.netloc.rpartition("@")[2]
 
 
-def _proxy(parts: SplitResult) -> SplitResult | None:
-    """The proxy that the environment names for an address."""
+def _find_proxy(parts: SplitResult) -> SplitResult | None:
+    """Return the proxy that the environment variables give for an address."""
     host = str(parts.hostname)
     if is_loopback(host) or urllib.request.proxy_bypass(host):
         return None
@@ -213,57 +226,59 @@ def _proxy(parts: SplitResult) -> SplitResult | None:
     return found
 
 
-def _authorization(proxy: SplitResult) -> dict[str, str]:
+def _make_authorization(proxy: SplitResult) -> dict[str, str]:
     if proxy.username is None:
         return {}
-    told = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
-    return {"Proxy-Authorization": "Basic " + base64.b64encode(told.encode()).decode()}
+    credentials = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    encoded = base64.b64encode(credentials.encode()).decode()
+    return {"Proxy-Authorization": f"Basic {encoded}"}
 
 
-def _connected(parts: SplitResult, proxy: SplitResult | None, budget: Budget) -> socket.socket:
-    """A connection to a server, encrypted if the address says so."""
+def _connect(parts: SplitResult, proxy: SplitResult | None, budget: Budget) -> socket.socket:
+    """Connect to a server, through a proxy if there is one, with TLS for https."""
     first = parts if proxy is None else proxy
-    connection = _dialled(str(first.hostname), first.port or PORTS[first.scheme], budget)
+    connection = _open_socket(str(first.hostname), first.port or PORTS[first.scheme], budget)
     try:
         if parts.scheme == "http":
             return connection
         if proxy is not None:
             _open_tunnel(_Stream(connection, budget), parts, proxy)
-        connection.settimeout(budget.left())  # of the whole handshake, not of its parts
+        connection.settimeout(budget.seconds_left())  # for the whole handshake
         context = ssl.create_default_context()
         return context.wrap_socket(connection, server_hostname=parts.hostname)
     except TimeoutError:
         connection.close()
-        raise LateError from None
+        raise DeadlineError from None
     except BaseException:
         connection.close()
         raise
 
 
-def _dialled(host: str, port: int, budget: Budget) -> socket.socket:
+def _open_socket(host: str, port: int, budget: Budget) -> socket.socket:
     problem: OSError | None = None
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM):
         connection = socket.socket(family, kind, protocol)
         try:
-            connection.settimeout(budget.left())
+            connection.settimeout(budget.seconds_left())
             connection.connect(address)
         except OSError as found:
             connection.close()
             problem = found
-        except LateError:
+        except DeadlineError:
             connection.close()
             raise
         else:
             return connection
     if isinstance(problem, TimeoutError):
-        budget.left()  # raises, unless it is the system that gave up
+        budget.seconds_left()  # raises, unless the system gave up earlier
     raise problem or OSError("the host has no address")
 
 
 def _open_tunnel(stream: _Stream, parts: SplitResult, proxy: SplitResult) -> None:
-    where = f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}"
-    stream.sendall(_head(f"CONNECT {where} HTTP/1.1", {"Host": where, **_authorization(proxy)}))
+    target = f"{parts.hostname}:{parts.port or PORTS[parts.scheme]}"
+    headers = {"Host": target, **_make_authorization(proxy)}
+    stream.sendall(_encode_head(f"CONNECT {target} HTTP/1.1", headers))
     response = http.client.HTTPResponse(stream, method="CONNECT")  # type: ignore[arg-type]
     response.begin()
     if response.status != http.client.OK:
-        raise OSError(f"the proxy refuses: {response.status}")
+        raise OSError(f"the proxy refused the connection: {response.status}")

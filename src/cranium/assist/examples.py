@@ -1,14 +1,13 @@
-"""Event sequences that a task must accept or reject; some are held back from the model."""
+"""Sequences of events that a task must accept or reject. Some are held out from the model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 
-__all__ = ["Example", "as_examples"]
+__all__ = ["Example", "Examples", "parse_examples"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +16,8 @@ class Example:
 
     Attributes:
         word: The names of the events, in order.
-        accepted: Whether it must be accepted.
-        held_back: Whether the model may not see it: it only checks the answer.
+        accepted: Whether the sequence must be accepted.
+        held_out: Whether it is only used to check answers, and not shown to the model.
 
     Example:
         >>> str(Example(("mail", "person"), accepted=True))
@@ -27,23 +26,31 @@ class Example:
 
     word: tuple[str, ...]
     accepted: bool
-    held_back: bool = False
+    held_out: bool = False
 
     def __str__(self) -> str:
         return " ".join(self.word) or "(nothing)"
 
 
-def as_examples(given: Any, events: Iterable[str]) -> tuple[Example, ...]:
-    """Examples as they are given: sequences that must be accepted, and rejected.
+Examples = Mapping[str, object] | Iterable[Example] | None
+"""Examples as a user gives them: see :func:`parse_examples`."""
+KINDS = {"accept": True, "reject": False}
 
-    Without a word about it, every second one of each kind is held back, the first one never: what a
-    model is shown it can fit without having understood.
+
+def parse_examples(given: Examples, events: Iterable[str]) -> tuple[Example, ...]:
+    """Read examples as a user gives them, and check the names of their events.
+
+    Args:
+        given: A mapping with sequences to ``"accept"`` and to ``"reject"``, or objects of the class
+            :class:`Example`. Every second sequence of each kind in a mapping is held out. The key
+            ``"held_out"``, with a mapping of the same form, names those to be held out instead.
+        events: The names of the events.
 
     Example:
-        >>> found = as_examples({"accept": ["a b", "a a b b"], "reject": ["b"]}, ["a", "b"])
-        >>> [(str(one), one.accepted, one.held_back) for one in found]
+        >>> found = parse_examples({"accept": ["a b", "a a b b"], "reject": ["b"]}, ["a", "b"])
+        >>> [(str(example), example.accepted, example.held_out) for example in found]
         [('a b', True, False), ('a a b b', True, True), ('b', False, False)]
-        >>> as_examples({"accept": ["a c"]}, ["a", "b"])
+        >>> parse_examples({"accept": ["a c"]}, ["a", "b"])
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: an example has no such event: 'c'
           fix: known: a, b
@@ -52,54 +59,51 @@ def as_examples(given: Any, events: Iterable[str]) -> tuple[Example, ...]:
         return ()
     known = list(events)
     if isinstance(given, Mapping):
-        return _checked(tuple(_listed(given, known)))
+        return _check_consistency(tuple(_parse_mapping(given, known)))
     if isinstance(given, Iterable) and not isinstance(given, str):
-        found = list(given)
-        if all(isinstance(one, Example) for one in found):
-            for one in found:
-                _word(one.word, known)
-            return _checked(tuple(found))
+        found = tuple(given)
+        if all(isinstance(example, Example) for example in found):
+            for example in found:
+                _parse_word(example.word, known)
+            return _check_consistency(found)
     raise InvalidArgumentError(
         f"examples are sequences of events that must be accepted or rejected, not {shorten(given)}",
         fix='examples={"accept": ["mail person"], "reject": ["person"]}',
     )
 
 
-def _checked(examples: tuple[Example, ...]) -> tuple[Example, ...]:
-    wanted: dict[tuple[str, ...], bool] = {}
-    for one in examples:
-        if wanted.setdefault(one.word, one.accepted) != one.accepted:
-            raise InvalidArgumentError(f"the sequence {one} is to be accepted, and to be rejected")
+def _check_consistency(examples: tuple[Example, ...]) -> tuple[Example, ...]:
+    verdicts: dict[tuple[str, ...], bool] = {}
+    for example in examples:
+        if verdicts.setdefault(example.word, example.accepted) != example.accepted:
+            raise InvalidArgumentError(f"the sequence {example} is both to accept and to reject")
     return examples
 
 
-KEYS = {"accept": True, "reject": False}
-
-
-def _listed(given: Mapping[str, Any], known: list[str]) -> Iterable[Example]:
-    held = given.get("held_back")
+def _parse_mapping(given: Mapping[str, object], known: list[str]) -> Iterator[Example]:
     for name in given:
-        if name not in (*KEYS, "held_back"):
+        if name not in (*KINDS, "held_out"):
             raise InvalidArgumentError(
-                f"examples are to accept or to reject, or are held_back, not {shorten(name)}"
+                f'examples have the keys "accept", "reject" and "held_out", not {shorten(name)}'
             )
-    for key, accepted in KEYS.items():
-        for index, word in enumerate(_several(given.get(key))):
-            apart = held is None and index % 2 == 1
-            yield Example(_word(word, known), accepted, held_back=apart)
-    if held is not None and not isinstance(held, Mapping):
+    held_out = given.get("held_out")
+    for kind, accepted in KINDS.items():
+        for index, word in enumerate(_check_list(given.get(kind))):
+            # A model can fit what it is shown without understanding the task.
+            is_held_out = held_out is None and index % 2 == 1
+            yield Example(_parse_word(word, known), accepted, is_held_out)
+    if held_out is None:
+        return
+    if not isinstance(held_out, Mapping) or not set(held_out) <= set(KINDS):
         raise InvalidArgumentError(
-            f"what is held back is to accept or to reject, not {shorten(held)}"
+            f'held_out has the keys "accept" and "reject", not {shorten(held_out)}'
         )
-    for key in held or {}:
-        if key not in KEYS:
-            raise InvalidArgumentError(f"what is held back is to accept or to reject, not {key!r}")
-    for key, accepted in KEYS.items():
-        for word in _several((held or {}).get(key)):
-            yield Example(_word(word, known), accepted, held_back=True)
+    for kind, accepted in KINDS.items():
+        for word in _check_list(held_out.get(kind)):
+            yield Example(_parse_word(word, known), accepted, held_out=True)
 
 
-def _several(given: Any) -> Iterable[Any]:
+def _check_list(given: object) -> Iterable[object]:
     if given is None:
         return ()
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -109,7 +113,11 @@ def _several(given: Any) -> Iterable[Any]:
     return given
 
 
-def _word(given: Any, known: list[str]) -> tuple[str, ...]:
+def _parse_word(given: object, known: list[str]) -> tuple[str, ...]:
+    if not isinstance(given, Iterable):
+        raise InvalidArgumentError(
+            f"an example is a sequence of events, not {shorten(given)}", fix='"mail person"'
+        )
     names = tuple(given.split()) if isinstance(given, str) else tuple(given)
     for name in names:
         if name not in known:

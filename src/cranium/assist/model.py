@@ -1,4 +1,4 @@
-"""What is asked of a language model, what it answers, and who can be one."""
+"""The interface of a language model: requests and answers."""
 
 from __future__ import annotations
 
@@ -7,38 +7,43 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Answer", "Model", "Request"]
+__all__ = ["Answer", "Message", "Model", "Request"]
 
 Message = dict[str, str]
+"""A message of a conversation: its ``role`` and its ``content``."""
 
 
 class Answer(NamedTuple):
-    """What a model said.
+    """The answer of a model.
+
+    Attributes:
+        text: What the model wrote.
+        finish: Why it stopped: ``"stop"``, or ``"length"`` if the answer was cut off.
 
     Example:
-        >>> Answer("{}", "stop").truncated
+        >>> Answer("{}", "stop").is_truncated
         False
     """
 
     text: str
-    finish: str  # "stop", or "length" if it was cut off
+    finish: str
 
     @property
-    def truncated(self) -> bool:
-        """Whether it was cut off."""
+    def is_truncated(self) -> bool:
+        """Whether the answer was cut off because it was too long."""
         return self.finish == "length"
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of a model.
+    """A request to a model.
 
     Attributes:
-        messages: The conversation so far, each with a role and a content.
-        schema: The JSON Schema of the answer, if it has to have one.
-        temperature: 0 for the likeliest answer; more for others.
-        seed: For models that are random but can be repeated.
-        max_tokens: How long the answer may be.
+        messages: The conversation so far.
+        schema: The JSON Schema that the answer has to follow, if any.
+        temperature: The sampling temperature; 0 gives the most likely answer.
+        seed: The random seed, for servers that have one.
+        max_tokens: The maximum length of the answer.
 
     Example:
         >>> Request(({"role": "user", "content": "Hello"},)).key("some-model")[:8]
@@ -57,28 +62,28 @@ class Request:
         return {name: value for name, value in asdict(self).items() if name != "messages"}
 
     def key(self, model: str) -> str:
-        """A name for this request to this model, the same on every machine."""
-        told = {"model": model, "messages": list(self.messages), **self.parameters}
-        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        """Return a hash of the request to this model. It is the same on every machine."""
+        data = {"model": model, "messages": list(self.messages), **self.parameters}
+        return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 class Model(Protocol):
-    """Whoever answers requests.
+    """Anything that answers requests.
 
     Example:
-        >>> class Parrot:
-        ...     name = "parrot"
+        >>> class EchoModel:
+        ...     name = "echo"
         ...
         ...     def ask(self, request):
         ...         return Answer(request.messages[-1]["content"], "stop")
-        >>> model: Model = Parrot()
+        >>> model: Model = EchoModel()
         >>> model.ask(Request(({"role": "user", "content": "Hello"},))).text
         'Hello'
     """
 
     @property
     def name(self) -> str:
-        """What the model is called."""
+        """The name of the model."""
 
     def ask(self, request: Request) -> Answer:
         """Answer a request, or raise :class:`~cranium.errors.ModelError`."""

@@ -1,4 +1,4 @@
-"""Language models behind OpenAI's protocol: every call has a deadline and a limit of bytes."""
+"""Language models behind OpenAI's protocol. Every call has a deadline and a size limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from cranium.arguments import check_count
-from cranium.assist.bounded_http import Budget, LateError, OversizeError, Reply, exchange
+from cranium.assist.bounded_http import (
+    Budget,
+    DeadlineError,
+    Response,
+    SizeLimitError,
+    send_request,
+)
 from cranium.assist.model import Answer, Request
 from cranium.assist.server_keys import find_key
 from cranium.errors import CraniumError, InvalidArgumentError, ModelError, shorten
@@ -21,14 +27,15 @@ from cranium.errors import CraniumError, InvalidArgumentError, ModelError, short
 __all__ = ["OpenAIModel"]
 
 T = TypeVar("T")
-LOCAL = "http://127.0.0.1:8080/v1"
-"""Where ``cranium llm serve`` listens."""
-OPENAI = "https://api.openai.com/v1"
+JSONObject = dict[str, Any]
+LOCAL_URL = "http://127.0.0.1:8080/v1"
+"""The default address of ``cranium llm serve``."""
+OPENAI_URL = "https://api.openai.com/v1"
 MAX_BYTES = 4 * 2**20
-"""An answer has a few kilobytes, and the longest lists of models that are known one megabyte."""
-BUSY = (408, 409, 429)
-"""With these statuses, and from 500 on, it may help to ask again."""
-ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""An answer has a few kilobytes, and the longest known list of models one megabyte."""
+RETRY_STATUSES = (408, 409, 429)
+"""A request with one of these statuses, or any from 500, is sent again."""
+ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 
 
@@ -37,16 +44,15 @@ class OpenAIModel:
     """A model behind OpenAI's protocol: OpenAI, vLLM, Ollama, LM Studio, llama.cpp, ….
 
     The key is read from ``OPENAI_API_KEY`` and never written anywhere. Local servers need none, and
-    that of ``cranium llm serve`` leaves its own where only this user finds it.
+    the key of ``cranium llm serve`` is found if it runs on this machine as the same user.
 
     Attributes:
-        name: What the model is called; left out, ``CRANIUM_MODEL``, or the only one of the server.
-        base_url: The server; left out, ``OPENAI_BASE_URL``; without that, OpenAI if there is a key,
-            else what ``cranium llm serve`` starts on this machine.
-        timeout: How many seconds a call may take, from the first connection to the last byte and
-            with everything that is tried again, whatever the server does.
-        retries: How often to try again, while there is time, if the server is busy or the
-            connection breaks.
+        name: The name of the model; by default ``CRANIUM_MODEL``, or the only model of the server.
+        base_url: The address of the server; by default ``OPENAI_BASE_URL``, or OpenAI if there is a
+            key, or else ``cranium llm serve`` on this machine.
+        timeout: The maximum time of a call in seconds, from the first connection to the last byte,
+            with all retries.
+        retries: How often to send a request again if the server is busy or the connection breaks.
         max_bytes: How many bytes may be received in a call.
 
     Example:
@@ -60,7 +66,7 @@ class OpenAIModel:
     retries: int = 2
     api_key: str = field(default="", repr=False)
     max_bytes: int = MAX_BYTES
-    _dropped: set[str] = field(default_factory=set, repr=False)
+    _unsupported: set[str] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
         check_count("retries", self.retries, least=0)
@@ -71,28 +77,29 @@ class OpenAIModel:
             )
         key = self.api_key or os.environ.get("OPENAI_API_KEY", "")
         if not self.base_url:
-            self.base_url = os.environ.get("OPENAI_BASE_URL", "") or (OPENAI if key else LOCAL)
-        _check_address(self.base_url, self._where)
+            default = OPENAI_URL if key else LOCAL_URL
+            self.base_url = os.environ.get("OPENAI_BASE_URL", "") or default
+        _check_address(self.base_url, self._address)
         key = (self.api_key or find_key(self.base_url) or key).strip()
         if not (key.isascii() and key.isprintable()):
-            raise InvalidArgumentError("a key is of printable ASCII characters", fix=KEY)
+            raise InvalidArgumentError("a key has only printable ASCII characters", fix=KEY_FIX)
         self._secret, self.api_key = key, ""
-        self.name = self.name or os.environ.get("CRANIUM_MODEL", "") or self._only_model()
+        self.name = self.name or os.environ.get("CRANIUM_MODEL", "") or self._find_only_model()
 
-    def _only_model(self) -> str:
+    def _find_only_model(self) -> str:
         budget = Budget(self.timeout, self.max_bytes)
-        names = self._guarded(lambda: _names(self._call("GET", "models", {}, budget)))
+        names = self._translate_errors(lambda: _read_names(self._call("GET", "models", {}, budget)))
         if len(names) == 1:
             return names[0]
         shown = ", ".join(names[:10]) or "none"
         raise ModelError(
-            f"the server at {self._where} has {len(names)} models, and none was chosen",
+            f"the server at {self._address} has {len(names)} models, and none was chosen",
             fix=f"name one, or set CRANIUM_MODEL; there are: {shown}",
         )
 
     @property
-    def _where(self) -> str:
-        """The server, without a name and a password."""
+    def _address(self) -> str:
+        """The address of the server, without user name and password."""
         scheme, mark, rest = self.base_url.partition("//")
         host, slash, path = rest.partition("/")
         return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
@@ -100,141 +107,149 @@ class OpenAIModel:
     def ask(self, request: Request) -> Answer:
         """Answer a request, or raise :class:`~cranium.errors.ModelError`.
 
-        A server may know fewer parameters than there are: those that it complains about are left
-        out. The answer is never trusted to follow the schema.
+        Parameters that the server does not support are left out. The answer may not follow the
+        schema, so it has to be validated.
         """
         budget = Budget(self.timeout, self.max_bytes)
         while True:
-            options = {k: v for k, v in _options(request).items() if k not in self._dropped}
-            told = {"model": self.name, "messages": list(request.messages), **options}
+            parameters = {
+                name: value
+                for name, value in _make_parameters(request).items()
+                if name not in self._unsupported
+            }
+            body = {"model": self.name, "messages": list(request.messages), **parameters}
 
-            def send(told: dict[str, Any] = told) -> Answer:
-                return _answer(self._call("POST", "chat/completions", told, budget))
+            def send(body: JSONObject = body) -> Answer:
+                return _read_answer(self._call("POST", "chat/completions", body, budget))
 
             try:
-                answer = self._guarded(send)
-            except _UnknownParameterError as problem:
-                self._dropped |= problem.names
+                answer = self._translate_errors(send)
+            except _UnsupportedParameterError as problem:
+                self._unsupported |= problem.names
                 continue
-            return Answer(self._clean(answer.text), answer.finish)
+            return Answer(self._remove_key(answer.text), answer.finish)
 
-    def _call(self, method: str, path: str, told: dict[str, Any], budget: Budget) -> Any:
-        """What the server says, as data; if it is busy or the connection breaks, ask again."""
+    def _call(self, method: str, path: str, body: JSONObject, budget: Budget) -> Any:
+        """Send a request, with retries, and return the JSON of the response."""
         problem: Exception
         for attempt in range(self.retries + 1):
             wait = min(FIRST_WAIT * 2**attempt, LONGEST_WAIT)
             try:
-                reply = self._exchange(method, path, told, budget)
-            except OSError as found:
-                problem = self._unreachable(found)
+                response = self._send(method, path, body, budget)
+            except OSError as error:
+                problem = self._describe_connection_error(error)
             else:
-                if 200 <= reply.status < 300:
-                    return json.loads(reply.body)
-                problem = self._refused(reply)
-                if reply.status not in BUSY and reply.status < 500:
+                if 200 <= response.status < 300:
+                    return json.loads(response.body)
+                problem = self._describe_status(response)
+                if response.status not in RETRY_STATUSES and response.status < 500:
                     break
-                wait = _asked_to_wait(reply, wait)
+                wait = _read_retry_after(response, wait)
             if attempt == self.retries or not budget.wait(wait):
                 break
         raise problem
 
-    def _exchange(self, method: str, path: str, told: dict[str, Any], budget: Budget) -> Reply:
+    def _send(self, method: str, path: str, body: JSONObject, budget: Budget) -> Response:
         parts = urlsplit(self.base_url)
-        where = parts._replace(path=f"{parts.path.rstrip('/')}/{path}").geturl()
+        url = parts._replace(path=f"{parts.path.rstrip('/')}/{path}").geturl()
         headers = {"Accept": "application/json", "User-Agent": "cranium"}
         if self._secret:
             headers["Authorization"] = f"Bearer {self._secret}"
-        headers |= {name: os.environ[one] for name, one in ACCOUNT.items() if os.environ.get(one)}
-        body = b"" if method == "GET" else json.dumps(told).encode()
-        if body:
+        headers |= {
+            name: os.environ[variable]
+            for name, variable in ACCOUNT_HEADERS.items()
+            if os.environ.get(variable)
+        }
+        content = b"" if method == "GET" else json.dumps(body).encode()
+        if content:
             headers["Content-Type"] = "application/json"
-        return exchange(method, where, headers, body, budget)
+        return send_request(method, url, headers, content, budget)
 
-    def _guarded(self, what: Callable[[], T]) -> T:
-        """Do something with the server; problems become errors of ours, without the key."""
+    def _translate_errors(self, call: Callable[[], T]) -> T:
+        """Call a function, and turn its errors into ModelErrors that do not contain the key."""
         try:
-            return what()
+            return call()
         except CraniumError as problem:
-            error = ModelError(self._clean(problem.message), fix=problem.fix)
-        except LateError:
+            error = ModelError(self._remove_key(problem.message), fix=problem.fix)
+        except DeadlineError:
             error = ModelError(
-                f"the model at {self._where} did not answer within {self.timeout:g} s",
-                fix="try again, or give it more time: timeout=…",
+                f"the model at {self._address} did not answer within {self.timeout:g} s",
+                fix="try again, or allow more time: timeout=…, --timeout",
             )
-        except OversizeError:
+        except SizeLimitError:
             error = ModelError(
-                f"the answer of {self._where} has more than {self.max_bytes:,} bytes",
+                f"the response of {self._address} has more than {self.max_bytes:,} bytes",
                 fix="is it the right server? If so, allow more: max_bytes=…",
             )
         except (HTTPException, ValueError, TypeError, LookupError, AttributeError, RecursionError):
             error = ModelError(
-                f"what {self._where} says is not OpenAI's protocol", fix="is it the right server?"
+                f"{self._address} does not follow OpenAI's protocol", fix="is it the right server?"
             )
-        raise error  # here, because an error that was being handled would be attached to it
+        raise error  # outside of the handlers, whose error (with the key) would be attached to it
 
-    def _unreachable(self, problem: OSError) -> ModelError:
+    def _describe_connection_error(self, problem: OSError) -> ModelError:
         if isinstance(problem, SSLCertVerificationError):
             return ModelError(
-                f"the certificate of {self._where} is not trusted: {problem.verify_message}",
-                fix="SSL_CERT_FILE names a file with the certificates that are",
+                f"the certificate of {self._address} is not trusted: {problem.verify_message}",
+                fix="set SSL_CERT_FILE to a file with trusted certificates",
             )
         return ModelError(
-            f"no language model can be reached at {self._where}: {problem.strerror or problem}",
+            f"no language model can be reached at {self._address}: {problem.strerror or problem}",
             fix="start a server (cranium llm serve), or name one: base_url=…, --server",
         )
 
-    def _refused(self, reply: Reply) -> Exception:
-        """The error for a status that is not good."""
-        text = self._clean(reply.body.decode(errors="replace"))
-        if reply.status == 400 and (names := _complained_of(text) - self._dropped):
-            return _UnknownParameterError(names)
-        where, said = self._where, shorten(_said(text) or f"status {reply.status}", 200)
-        if 300 <= reply.status < 400:
+    def _describe_status(self, response: Response) -> Exception:
+        """Return the error for a status that is not a success."""
+        text, status = self._remove_key(response.body.decode(errors="replace")), response.status
+        if status == 400 and (names := _find_unsupported(text) - self._unsupported):
+            return _UnsupportedParameterError(names)
+        address, message = self._address, shorten(_read_message(text) or f"status {status}", 200)
+        if 300 <= status < 400:
             return ModelError(
-                f"{where} sends us elsewhere, which is not followed: status {reply.status}",
-                fix="name the server itself: base_url=…, --server",
+                f"{address} redirects to another address, which is not followed: status {status}",
+                fix="give the final address: base_url=…, --server",
             )
         for statuses, words, fix in (
-            ((401, 403), "does not accept the key", KEY),
-            ((429,), "is asked too often", "wait a while, and try again"),
-            ((404,), "does not have this", "name another model"),
+            ((401, 403), "does not accept the key", KEY_FIX),
+            ((429,), "receives too many requests", "wait a while, and try again"),
+            ((404,), "does not have this", "choose another model"),
         ):
-            if reply.status in statuses:
-                return ModelError(f"{where} {words}: {said}", fix=fix)
-        return ModelError(f"{where} cannot answer: {said}")
+            if status in statuses:
+                return ModelError(f"{address} {words}: {message}", fix=fix)
+        return ModelError(f"{address} cannot answer: {message}")
 
-    def _clean(self, text: str) -> str:
+    def _remove_key(self, text: str) -> str:
         return text.replace(self._secret, "…") if self._secret else text
 
 
 def _check_address(base_url: str, shown: str) -> None:
     try:
         parts = urlsplit(base_url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname)
-        fits = fits and parts.port != 0 and base_url.isascii() and base_url.isprintable()
+        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname)
+        is_valid = is_valid and parts.port != 0 and base_url.isascii() and base_url.isprintable()
     except ValueError:
-        fits = False
-    if not fits or " " in base_url:
+        is_valid = False
+    if not is_valid or " " in base_url:
         raise InvalidArgumentError(
-            f"a server is http://HOST:PORT/v1, say, not {shorten(shown)}",
+            f"a server is an address such as http://HOST:PORT/v1, not {shorten(shown)}",
             fix="base_url=…, --server",
         )
 
 
-def _asked_to_wait(reply: Reply, otherwise: float) -> float:
-    """How many seconds a server wants us to wait before it is asked again."""
+def _read_retry_after(response: Response, default: float) -> float:
+    """Return the seconds that a server asks to wait before the next request."""
     for name, scale in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
-            seconds = float(reply.headers.get(name, "")) / scale
+            seconds = float(response.headers.get(name, "")) / scale
         except ValueError:
             continue
         if seconds >= 0:  # it may be infinite, but not NaN
             return seconds
-    return otherwise
+    return default
 
 
-def _said(text: str) -> str:
-    """The message of an error, in one of the forms that servers give it."""
+def _read_message(text: str) -> str:
+    """Return the message of an error response, in one of the forms that servers use."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -244,24 +259,24 @@ def _said(text: str) -> str:
     return found if isinstance(found, str) else text.strip()
 
 
-def _options(request: Request) -> dict[str, Any]:
-    told: dict[str, Any] = {
+def _make_parameters(request: Request) -> JSONObject:
+    parameters: JSONObject = {
         "temperature": request.temperature,
         "seed": request.seed,
         "max_tokens": request.max_tokens,
     }
     if request.schema is not None:
-        shape = {"name": "plan", "strict": True, "schema": request.schema}
-        told["response_format"] = {"type": "json_schema", "json_schema": shape}
-    return told
+        schema = {"name": "plan", "strict": True, "schema": request.schema}
+        parameters["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return parameters
 
 
-def _names(listed: Any) -> list[str]:
-    return [one["id"] for one in listed["data"] if isinstance(one["id"], str)]
+def _read_names(data: Any) -> list[str]:
+    return [model["id"] for model in data["data"] if isinstance(model["id"], str)]
 
 
-def _answer(found: Any) -> Answer:
-    choices = found["choices"]
+def _read_answer(data: Any) -> Answer:
+    choices = data["choices"]
     if not choices:
         raise ModelError("the model's answer is empty")
     message, finish = choices[0]["message"], choices[0].get("finish_reason") or "stop"
@@ -269,7 +284,7 @@ def _answer(found: Any) -> Answer:
     if refusal or finish == "content_filter":
         raise ModelError(
             f"the model refused: {shorten(refusal or 'its filter stopped the answer')}",
-            fix="say it in other words, or use another model",
+            fix="use other words, or another model",
         )
     text = message.get("content") or ""
     if not isinstance(text, str) or not isinstance(finish, str):
@@ -277,23 +292,26 @@ def _answer(found: Any) -> Answer:
     return Answer(text, finish)
 
 
-class _UnknownParameterError(Exception):
-    """A server does not know some of the parameters."""
+class _UnsupportedParameterError(Exception):
+    """A server does not support some of the parameters."""
 
     def __init__(self, names: set[str]) -> None:
         super().__init__(names)
         self.names = names
 
 
-KEY = "set OPENAI_API_KEY"
-OPTIONAL = {
+KEY_FIX = "set OPENAI_API_KEY"
+OPTIONAL_PARAMETERS = {
     "response_format": ("response_format", "json_schema"),
     "temperature": ("temperature",),
     "seed": ("seed",),
     "max_tokens": ("max_tokens",),
 }
-"""What may be left out if a server complains about it, and how it is called in complaints."""
+"""The parameters that may be left out, and how error messages of servers call them."""
 
 
-def _complained_of(text: str) -> set[str]:
-    return {name for name, words in OPTIONAL.items() if any(word in text for word in words)}
+def _find_unsupported(text: str) -> set[str]:
+    """Return the parameters that an error message names."""
+    return {
+        name for name, words in OPTIONAL_PARAMETERS.items() if any(word in text for word in words)
+    }

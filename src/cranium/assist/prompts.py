@@ -1,4 +1,8 @@
-"""What is said to a language model."""
+"""The prompts for a language model.
+
+Their words are part of recorded conversations and of the measured results, so any change makes
+recordings useless.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,15 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cranium.assist.examples import Example
+from cranium.assist.model import Message
 
-__all__ = ["PAPER_AUTOMATON", "paper_language", "plan_messages", "repair", "with_warning"]
-
-Message = dict[str, str]
+__all__ = [
+    "AUTOMATON_PROMPT",
+    "build_language_prompt",
+    "build_plan_messages",
+    "build_repair_message",
+    "build_retry_messages",
+]
 
 SYSTEM = """\
 You turn the description of a task into a plan. Answer with one JSON object and nothing else.
@@ -33,25 +42,34 @@ REWARDS = {
 }
 
 
-class Shown(NamedTuple):
-    """A task that the model is shown with its plan."""
+class FewShotTask(NamedTuple):
+    """A task with its plan, which the model is shown before the task in question.
+
+    Attributes:
+        events: The events and their meanings.
+        description: The task in words.
+        steps: The phrase, the events, the combination and the count of each step.
+        accepted: A sequence of events that the task accepts.
+        rejected: A sequence of events that it rejects.
+        forbidden: The forbidden events.
+    """
 
     events: Mapping[str, str]
     description: str
-    steps: tuple[tuple[str, tuple[str, ...], str, str], ...]  # phrase, events, how, count
-    right: str
-    wrong: str
+    steps: tuple[tuple[str, tuple[str, ...], str, str], ...]
+    accepted: str
+    rejected: str
     forbidden: tuple[str, ...] = ()
 
-    def answer(self, rewards: Mapping[str, float]) -> str:
-        """The plan as a model would write it."""
+    def format_answer(self, rewards: Mapping[str, float]) -> str:
+        """Return the plan as JSON."""
         keys = ("phrase", "events", "how", "count")
         steps = [dict(zip(keys, step, strict=True)) for step in self.steps]
         return json.dumps({"forbidden": self.forbidden, "steps": steps, **rewards})
 
 
-SHOWN = (
-    Shown(
+FEW_SHOT_TASKS = (
+    FewShotTask(
         {
             "egg": "an egg is found",
             "dark": "it is dark",
@@ -68,7 +86,7 @@ SHOWN = (
         "egg egg dark sell",
         ("fox",),
     ),
-    Shown(
+    FewShotTask(
         {
             "red": "the red door is opened",
             "blue": "the blue door is opened",
@@ -87,7 +105,7 @@ SHOWN = (
         "blue red nap bus car bus",
         "red nap bus bus bus",
     ),
-    Shown(
+    FewShotTask(
         {
             "dig": "a hole is dug",
             "fill": "a hole is filled",
@@ -102,7 +120,7 @@ SHOWN = (
         "dig fill bell bell",
         "dig fill bell",
     ),
-    Shown(
+    FewShotTask(
         {
             "coin": "a coin is put in",
             "song": "a song is played",
@@ -118,7 +136,7 @@ SHOWN = (
         "coin song song gate",
         "coin coin gate",
     ),
-    Shown(
+    FewShotTask(
         {
             "plate": "a plate is used",
             "wash": "a plate is washed",
@@ -136,68 +154,79 @@ SHOWN = (
         "plate wash wash glass rinse",
     ),
 )
-NOTHING_SAID = {"success": 1, "failure": 0, "step_cost": 0}
+DEFAULT_REWARDS = {"success": 1, "failure": 0, "step_cost": 0}
 
 
-def plan_messages(
+def build_plan_messages(
     description: str,
     events: Mapping[str, str],
     examples: Sequence[Example],
     rewards: Sequence[str] = (),
 ) -> list[Message]:
-    """The request for a plan; only examples that are not held back are shown."""
+    """Build the messages that ask for a plan.
+
+    Args:
+        description: The task.
+        events: The events and their meanings.
+        examples: The examples of the task. Those that are held out are not shown.
+        rewards: The rewards to ask for.
+    """
     system = "\n".join([SYSTEM, *(REWARDS[name] for name in rewards)])
     messages = [{"role": "system", "content": system}]
-    for shown in SHOWN:
-        answer = shown.answer({name: NOTHING_SAID[name] for name in rewards})
+    for task in FEW_SHOT_TASKS:
+        answer = task.format_answer({name: DEFAULT_REWARDS[name] for name in rewards})
         both = (
-            Example(tuple(shown.right.split()), True),
-            Example(tuple(shown.wrong.split()), False),
+            Example(tuple(task.accepted.split()), True),
+            Example(tuple(task.rejected.split()), False),
         )
-        task = _task(shown.description, shown.events) + _shown(both)
-        messages += [_user(task), {"role": "assistant", "content": answer}]
-    return [*messages, _user(_task(description, events) + _shown(examples))]
+        question = _format_task(task.description, task.events) + _format_examples(both)
+        messages += [_user_message(question), {"role": "assistant", "content": answer}]
+    question = _format_task(description, events) + _format_examples(examples)
+    return [*messages, _user_message(question)]
 
 
-def _user(content: str) -> Message:
+def _user_message(content: str) -> Message:
     return {"role": "user", "content": content}
 
 
-def _task(description: str, events: Mapping[str, str]) -> str:
-    listed = "\n".join(f"  {name}: {meaning}" for name, meaning in events.items())
-    return f"Events:\n{listed}\nTask: {description}"
+def _format_task(description: str, events: Mapping[str, str]) -> str:
+    lines = "\n".join(f"  {name}: {meaning}" for name, meaning in events.items())
+    return f"Events:\n{lines}\nTask: {description}"
 
 
-def _shown(examples: Sequence[Example]) -> str:
+def _format_examples(examples: Sequence[Example]) -> str:
     lines = []
-    for wanted, words in ((True, "These are right"), (False, "These are wrong")):
-        some = [str(one) for one in examples if one.accepted == wanted and not one.held_back]
-        if some:
-            lines.append(f"{words}: {'; '.join(some)}")
+    for accepted, words in ((True, "These are right"), (False, "These are wrong")):
+        shown = [str(one) for one in examples if one.accepted == accepted and not one.held_out]
+        if shown:
+            lines.append(f"{words}: {'; '.join(shown)}")
     return "\n" + "\n".join(lines) if lines else ""
 
 
-def repair(complaints: Sequence[str]) -> Message:
-    """What is said to a model whose plan did not pass."""
-    listed = "\n".join(f"- {one}" for one in complaints)
-    return _user(
-        f"This plan is not right:\n{listed}\nRead the description again, and answer with the "
-        "corrected plan."
+def _format_problems(problems: Sequence[str]) -> str:
+    return "\n".join(f"- {problem}" for problem in problems)
+
+
+def build_repair_message(problems: Sequence[str]) -> Message:
+    """Build the message that sends a plan with problems back to the model."""
+    return _user_message(
+        f"This plan is not right:\n{_format_problems(problems)}\nRead the description again, and "
+        "answer with the corrected plan."
     )
 
 
-def with_warning(messages: Sequence[Message], complaints: Sequence[str]) -> list[Message]:
-    """The request once more, with what was wrong with an earlier answer."""
+def build_retry_messages(messages: Sequence[Message], problems: Sequence[str]) -> list[Message]:
+    """Repeat a request in a new conversation, with the problems of an earlier answer."""
     *before, last = messages
-    listed = "\n".join(f"- {one}" for one in complaints)
-    return [*before, _user(f"{last['content']}\nAn earlier plan was wrong:\n{listed}")]
+    warning = f"An earlier plan was wrong:\n{_format_problems(problems)}"
+    return [*before, _user_message(f"{last['content']}\n{warning}")]
 
 
-def paper_language(description: str, events: Mapping[str, str]) -> str:
-    """The first prompt of Appendix G, in the paper's words.
+def build_language_prompt(description: str, events: Mapping[str, str]) -> str:
+    """Build the first prompt of Appendix G of the paper.
 
     Example:
-        >>> print(paper_language("Collect mail.", {"M": "mail is collected"}))
+        >>> print(build_language_prompt("Collect mail.", {"M": "mail is collected"}))
         The following events of interest have been defined: “M” mail is collected.
         <BLANKLINE>
         A sequence of events can be represented as a string from a formal language.
@@ -212,11 +241,11 @@ def paper_language(description: str, events: Mapping[str, str]) -> str:
     )
 
 
-PAPER_AUTOMATON = (
+AUTOMATON_PROMPT = (
     "Describe an automaton that is able to recognise this language. This automaton should accept "
     "any strings if they are in the language and reject any strings if they are not in the "
     "language. "
     "Describe the transition function for the machine in each state for each input symbol in the "
     "alphabet."
 )
-"""The second prompt of Appendix G."""
+"""The second prompt of Appendix G of the paper."""

@@ -1,4 +1,4 @@
-"""A machine in plain English, made from the machine itself and not from what a model said."""
+"""A description of a machine in plain English, generated from the machine itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["restate"]
 
 
 def restate(machine: CountingRewardAutomaton) -> str:
-    """Say, state by state, what a machine does when one event happens at a time.
+    """Describe, state by state, what a machine does when one event happens at a time.
 
     Example:
         >>> from cranium.languages import compile_language
@@ -25,21 +25,22 @@ def restate(machine: CountingRewardAutomaton) -> str:
     lines = [f'It begins in "{machine.start.state}".']
     for state in machine.states:
         own = [t for t in machine.transitions if t.source == state]
-        clauses = [clause for t in own for clause in _clause(machine, t)]
+        clauses = [clause for t in own for clause in _describe_transition(machine, t)]
         lines.append(f'"{state}": {"; ".join(clauses) or "nothing happens"}.')
     rest = {"stay": "leaves it where it is", "error": "is an error"}
     lines.append(f"Anything else {rest.get(machine.otherwise, f'ends in {machine.otherwise!r}')}.")
     return "\n".join(lines)
 
 
-def _clause(machine: CountingRewardAutomaton, transition: Transition) -> Iterator[str]:
-    """What one transition does; nothing, if it takes several events at once."""
-    who = _events(machine, transition)
-    if who:
-        yield " ".join([who, *_does(machine, transition), *_if(machine, transition)])
+def _describe_transition(machine: CountingRewardAutomaton, transition: Transition) -> Iterator[str]:
+    """Yield a clause for a transition; none if it needs several events at once."""
+    subject = _describe_events(machine, transition)
+    if subject:
+        effect = _describe_effect(machine, transition)
+        yield " ".join([subject, effect, *_describe_zero_tests(machine, transition)])
 
 
-def _events(machine: CountingRewardAutomaton, transition: Transition) -> str:
+def _describe_events(machine: CountingRewardAutomaton, transition: Transition) -> str:
     if transition.silent:
         return "it then"
     alphabet, guard = machine.alphabet, transition.guard
@@ -49,29 +50,29 @@ def _events(machine: CountingRewardAutomaton, transition: Transition) -> str:
     return " or ".join(names)
 
 
-def _does(machine: CountingRewardAutomaton, transition: Transition) -> Iterator[str]:
-    done = []
+def _describe_effect(machine: CountingRewardAutomaton, transition: Transition) -> str:
+    effects = []
     target = transition.target
     for name, amount in zip(machine.counters, transition.change, strict=True):
         if amount:
-            done.append(
+            effects.append(
                 f"adds {amount} to {name}" if amount > 0 else f"takes {-amount} from {name}"
             )
     if target in machine.accepting:
-        done.append("completes the task")
+        effects.append("completes the task")
     elif target in machine.terminal:
-        done.append("fails")
+        effects.append("fails")
     elif target != transition.source:
-        done.append(f'leads to "{target}"')
+        effects.append(f'leads to "{target}"')
     reward = transition.reward
     if isinstance(reward, RewardFunction):
-        done.append(f"pays {reward.name}")
+        effects.append(f"pays {reward.name}")
     elif reward:
-        done.append(f"pays {format_number(reward)}")
-    yield " and ".join(done) or "changes nothing"
+        effects.append(f"pays {format_number(reward)}")
+    return " and ".join(effects) or "changes nothing"
 
 
-def _if(machine: CountingRewardAutomaton, transition: Transition) -> Iterator[str]:
+def _describe_zero_tests(machine: CountingRewardAutomaton, transition: Transition) -> Iterator[str]:
     tests = {"0": "= 0", "1": "> 0"}
     pairs = zip(machine.counters, transition.zero_pattern, strict=True)
     found = [f"{name} {tests[digit]}" for name, digit in pairs if digit in tests]

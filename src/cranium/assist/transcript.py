@@ -1,7 +1,7 @@
-"""Conversations with a model, kept as JSON lines; recorded ones can be had again without a model.
+"""Conversations with a model as JSON lines, which can be replayed without the model.
 
-A line is an exchange (the request, its hash, and the answer) or a verdict on the exchange before.
-There is nothing else in a transcript: no key, no address.
+A line is an exchange (the request, its hash, and the answer) or a verdict on the exchange before
+it. Keys and addresses of servers are never written.
 """
 
 from __future__ import annotations
@@ -27,9 +27,15 @@ Mode = Literal["live", "record", "replay"]
 class Exchange:
     """A request and its answer.
 
+    Attributes:
+        hash: The key of the request: see :meth:`Request.key`.
+        model: The name of the model.
+        request: The request.
+        answer: The answer.
+
     Example:
-        >>> one = Exchange("abc", "some-model", Request(()), Answer("{}", "stop"))
-        >>> one.data()["response"]
+        >>> exchange = Exchange("abc", "some-model", Request(()), Answer("{}", "stop"))
+        >>> exchange.to_json()["response"]
         {'text': '{}', 'finish': 'stop'}
     """
 
@@ -38,8 +44,8 @@ class Exchange:
     request: Request
     answer: Answer
 
-    def data(self) -> dict[str, Any]:
-        """What is written of it."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the line of a transcript, as plain data."""
         return {
             "hash": self.hash,
             "model": self.model,
@@ -51,14 +57,14 @@ class Exchange:
 
 @dataclass
 class Transcript:
-    """A model whose conversation is kept; or, to replay, a conversation that acts as the model.
+    """A model that keeps its conversation, or a recorded conversation that acts as the model.
 
     Attributes:
-        model: Who is asked; not needed to replay.
-        path: The file; not needed to be ``"live"``.
-        mode: ``"live"`` keeps the conversation in memory only; ``"record"`` also writes it to the
-            file as it happens; ``"replay"`` answers from the file, and asks nobody.
-        exchanges: What was said so far.
+        model: The model to ask. It is not needed to replay.
+        path: The file. It is not needed for ``"live"``.
+        mode: ``"live"`` keeps the conversation in memory; ``"record"`` also appends every exchange
+            to the file; ``"replay"`` answers from the file and asks no model.
+        exchanges: The conversation so far.
 
     Example:
         >>> Transcript(mode="replay", path=Path("no such file"))
@@ -75,47 +81,49 @@ class Transcript:
     def __post_init__(self) -> None:
         if self.mode not in get_args(Mode):
             raise InvalidArgumentError(
-                f"a mode is live, record or replay, not {shorten(self.mode)}"
+                f"the mode is live, record or replay, not {shorten(self.mode)}"
             )
         if self.mode != "live" and self.path is None:
-            raise InvalidArgumentError(f"to {self.mode} a conversation takes a file: transcript=…")
-        self._known: dict[str, Answer] = {}
+            raise InvalidArgumentError(f"the mode {self.mode} needs a file: transcript=…")
+        self._answers: dict[str, Answer] = {}
         self._name = "" if self.model is None else self.model.name
         if self.mode == "replay":
-            for line in _lines(Path(str(self.path))):
+            for line in _read_lines(Path(str(self.path))):
                 if "response" in line:
                     self._name = self._name or str(line["model"])
-                    self._known[line["hash"]] = Answer(**line["response"])  # the last one counts
+                    # If a request was recorded twice, the last answer counts.
+                    self._answers[line["hash"]] = Answer(**line["response"])
 
     @property
     def name(self) -> str:
-        """What the model is, or was, called."""
+        """The name of the model."""
         return self._name
 
     def ask(self, request: Request) -> Answer:
-        """The model's answer, or the one that it gave when it was recorded."""
+        """Return the answer of the model, or the recorded one."""
         key = request.key(self.name)
         if self.mode == "replay":
-            answer = self._recorded(key, request)
+            answer = self._find_recorded(key, request)
         elif self.model is None:
             raise InvalidArgumentError("there is no model to ask", fix="give one: model=…")
         else:
             answer = self.model.ask(request)
         self.exchanges.append(Exchange(key, self.name, request, answer))
-        self._write(self.exchanges[-1].data())
+        self._write(self.exchanges[-1].to_json())
         return answer
 
-    def judge(self, verdict: str) -> None:
-        """Keep what became of the last answer."""
+    def add_verdict(self, verdict: str) -> None:
+        """Record the verdict of the checks on the last answer."""
         self._write({"hash": self.exchanges[-1].hash, "verdict": verdict})
 
-    def _recorded(self, key: str, request: Request) -> Answer:
-        answer = self._known.get(key)
+    def _find_recorded(self, key: str, request: Request) -> Answer:
+        answer = self._answers.get(key)
         if answer is None:
-            said = request.messages[-1]["content"] if request.messages else ""
+            question = request.messages[-1]["content"] if request.messages else ""
             raise TranscriptError(
-                f"{self.path} has no answer to this request ({key[:12]}): {shorten(said)}",
-                fix="record it again: the words, the events, the examples or Cranium have changed",
+                f"{self.path} has no answer to this request ({key[:12]}): {shorten(question)}",
+                fix="record it again: the description, the events, the examples or Cranium have "
+                "changed",
             )
         return answer
 
@@ -137,19 +145,31 @@ class Transcript:
             ) from None
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
     text = read_text(path, most=MAX_BYTES)
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         try:
             data = json.loads(line)
-            fits = isinstance(data["hash"], str)
-            if "response" in data:
-                told = data["response"]
-                fits &= isinstance(data["model"], str) and isinstance(told, dict)
-                fits = fits and set(told) == set(Answer._fields)
-                fits = fits and all(isinstance(value, str) for value in told.values())
+            is_valid = _is_line(data)
         except (ValueError, RecursionError, TypeError, KeyError):
-            fits = False
-        if not fits:
-            raise TranscriptError(f"{path}:{number}: this is no line of a transcript: {line[:60]}")
+            is_valid = False
+        if not is_valid:
+            raise TranscriptError(
+                f"{path}:{number}: this is not a line of a transcript: {line[:60]}"
+            )
         yield data
+
+
+def _is_line(data: Any) -> bool:
+    """Return whether JSON data is an exchange or a verdict."""
+    if not isinstance(data["hash"], str):
+        return False
+    if "response" not in data:
+        return True
+    response = data["response"]
+    return (
+        isinstance(data["model"], str)
+        and isinstance(response, dict)
+        and set(response) == set(Answer._fields)
+        and all(isinstance(value, str) for value in response.values())
+    )

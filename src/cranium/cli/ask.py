@@ -1,24 +1,31 @@
-"""The commands that turn words into a machine, and serve a model that helps with it."""
+"""``cranium ask``: from a task in plain words to an automaton, with a language model."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import yaml
 
 from cranium import assist
-from cranium._runtime.interrupt import endings
 from cranium._runtime.terminal import GuardedConsole, visible_text
 from cranium.aamdp import CATALOGUE, find_world
-from cranium.assist.examples import as_examples
+from cranium.assist.examples import parse_examples
 from cranium.assist.plan import check_events
-from cranium.cli.output import ask_person, confirm, edit_text, say
-from cranium.cli.sources import DrawnInto, First, WrittenTo, check_places, write_machine
+from cranium.assist.transcript import Mode
+from cranium.cli.arguments import (
+    DrawOption,
+    FirstOption,
+    OutOption,
+    check_output_paths,
+    write_machine,
+)
+from cranium.cli.output import NEGATIVE, ask_user, edit_text, format_count, print_line
 from cranium.errors import (
     CraniumError,
     FileFormatError,
@@ -30,308 +37,313 @@ from cranium.errors import (
 from cranium.formats.documents import read_yaml
 from cranium.io import check_writable, read_text
 
-__all__ = ["register"]
+__all__ = ["ask"]
 
-DECLINED = 1
-MAX_EVENTS_FILE = 2**20
-RECORDED = "recorded:"
-UNCHECKED = (
+MAX_EVENTS_BYTES = 2**20
+RECORDED_PREFIX = "recorded:"
+NO_EXAMPLES_WARNING = (
     "without examples a wrong machine can pass every check: "
     "read it, or give some (--accept, --reject)"
 )
-DEFAULT = "a"
-CHOICES = "[a]ccept, [e]dit the plan, give a [c]ounterexample, or [q]uit?"
+REPLIES = "[a]ccept, [e]dit the plan, give a [c]ounterexample, or [q]uit?"
+DEFAULT_REPLY = "a"
 
 
 def ask(
-    description: Annotated[str, typer.Argument(metavar="WORDS", help="The task, in plain words.")],
+    description: Annotated[
+        str, typer.Argument(metavar="DESCRIPTION", help="The task, in plain words.")
+    ],
     events: Annotated[
         str | None,
         typer.Option(
-            metavar="WORLD|FILE", help="A world, or a YAML file with names and their meanings."
+            metavar="WORLD|FILE",
+            help="The events: those of a world, or a YAML file of names and their meanings.",
         ),
     ] = None,
     event: Annotated[
         list[str] | None,
-        typer.Option("--event", metavar="NAME=MEANING", help="An event; may be repeated."),
+        typer.Option("--event", metavar="NAME=MEANING", help="Add an event. Repeatable."),
     ] = None,
-    out: WrittenTo = None,
-    picture: DrawnInto = None,
+    out: OutOption = None,
+    picture: DrawOption = None,
     accept: Annotated[
         list[str] | None,
-        typer.Option("--accept", metavar="EVENTS", help="A sequence that is right; repeatable."),
+        typer.Option(
+            "--accept", metavar="EVENTS", help="A sequence that must be accepted. Repeatable."
+        ),
     ] = None,
     reject: Annotated[
         list[str] | None,
-        typer.Option("--reject", metavar="EVENTS", help="A sequence that is wrong; repeatable."),
+        typer.Option(
+            "--reject", metavar="EVENTS", help="A sequence that must be rejected. Repeatable."
+        ),
     ] = None,
     ignore: Annotated[
         list[str] | None,
-        typer.Option("--ignore", metavar="NAME", help="An event that may happen at any time."),
+        typer.Option(
+            "--ignore", metavar="NAME", help="An event that may happen at any time. Repeatable."
+        ),
     ] = None,
-    model: Annotated[str, typer.Option(metavar="NAME", help="The model; else CRANIUM_MODEL.")] = "",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="The model; by default CRANIUM_MODEL.")
+    ] = "",
     server: Annotated[
-        str, typer.Option(metavar="URL", help="Its server; else OPENAI_BASE_URL, or this machine.")
+        str,
+        typer.Option(
+            metavar="URL", help="The server; by default OPENAI_BASE_URL, or this machine."
+        ),
     ] = "",
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", help="How long a whole call to the model may take.")
+        float,
+        typer.Option(metavar="SECONDS", help="How long a call may take, with all its retries."),
     ] = 300.0,
     samples: Annotated[
-        int, typer.Option(min=1, help="How many plans to ask for; they are compared.")
+        int, typer.Option(min=1, help="How many plans to ask for; the most common one wins.")
     ] = 1,
-    attempts: Annotated[int, typer.Option(min=1, help="How many answers to try for each.")] = 6,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="How many answers to try for each plan.")
+    ] = 6,
     lenient: Annotated[
-        bool, typer.Option("--lenient", help="What is only guessed from the words is a note.")
+        bool,
+        typer.Option("--lenient", help="Report heuristic findings as notes, and accept the plan."),
     ] = False,
-    first: First = False,
+    first: FirstOption = False,
     transcript: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Keep the conversation in this file; recorded:office comes with Cranium.",
+            help="Record the conversation in this file; recorded:office comes with Cranium.",
         ),
     ] = None,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Take the answers from the transcript: no model.")
+        bool, typer.Option("--replay", help="Read the answers from the transcript, not a model.")
     ] = False,
     paper: Annotated[
-        bool, typer.Option("--paper", help="Also ask in the paper's words, and compare.")
+        bool, typer.Option("--paper", help="Also use the prompts of the paper, and compare.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Accept what has passed all checks; ask nobody.")
+        bool, typer.Option("--yes", "-y", help="Accept what passes the checks without asking.")
     ] = False,
 ) -> None:
-    """Turn a task in plain words into a machine, with the help of a language model.
+    """Turn a task in plain words into an automaton, with the help of a language model.
 
-    The model fills a small form; Cranium makes the machine from it, checks it, sends back what is
-    wrong, and shows what it means before anything is written. Sequences that are given with
-    --accept and --reject check the answer; every second one is held back from the model. Without
-    them a wrong machine often passes (9 of 24 tasks with a small model): read what it does. Any
-    server that speaks OpenAI's protocol will do; `cranium llm serve` starts one. For example:
-    cranium ask "Collect mail and deliver it to a person." --events office -o task.yaml
+    Use it when you can say what you want, but not write it as a formal language. The model fills in
+    a form, the plan; Cranium builds the automaton, checks it, sends problems back to the model, and
+    asks you before it writes anything. Give sequences with --accept and --reject: every second one
+    is held out from the model. Without them a wrong automaton often passes the checks (9 of 24
+    tasks with a small model). Any server with OpenAI's protocol works; `cranium llm serve` starts
+    one.
+
+    For example:
+
+        cranium ask "Collect mail and deliver it to a person." --events office -o task.yaml
     """
-    check_places(out, picture)
-    kept = _kept(transcript)
-    if kept is not None and not replay:
-        check_writable(kept)
-    known = _events(events, event)
-    mode: Any = "replay" if replay else "live" if transcript is None else "record"
-    asked = None if replay else assist.OpenAIModel(model, base_url=server, timeout=timeout)
-    talk = assist.Transcript(asked, kept, mode)
-    examples = list(as_examples({"accept": accept, "reject": reject}, known))
-    told = {"samples": samples, "attempts": attempts, "first": first, "ignored": ignore or []}
-    told["lenient"] = lenient
-    found = _specify(description, known, examples, talk, told)
-    while not yes and (choice := _confirm(found)) != "a":
-        if choice == "q":
-            raise typer.Exit(DECLINED)
-        try:
-            if choice == "e":
-                found = _edited(found, first=first, ignored=ignore or [])
-            else:
-                more = [*examples, _counterexample(found)]
-                found = _specify(description, known, more, talk, told)
-                examples = more
-        except CraniumError as problem:
-            say(f"not taken: {problem}", "yellow")
+    check_output_paths(out, picture)
+    path = _find_transcript(transcript)
+    if path is not None and not replay:
+        check_writable(path)
+    known = _collect_events(events, event)
+    mode: Mode = "replay" if replay else "live" if transcript is None else "record"
+    live = None if replay else assist.OpenAIModel(model, base_url=server, timeout=timeout)
+    session = _Session(
+        description,
+        known,
+        assist.Transcript(live, path, mode),
+        samples=samples,
+        attempts=attempts,
+        is_first=first,
+        is_lenient=lenient,
+        ignored=ignore or [],
+        examples=parse_examples({"accept": accept, "reject": reject}, known),
+    )
+    found = session.specify()
     if yes:
-        _show(found)
+        _print_specification(found)
+    else:
+        found = _review(session, found)
     write_machine(found.machine, out, picture)
     if paper:
-        _as_the_paper(found, talk)
+        _compare_with_paper(found, session.transcript)
 
 
-def _kept(transcript: str | None) -> Path | None:
-    """The file of a conversation, or one that comes with Cranium."""
-    if transcript is None or not transcript.startswith(RECORDED):
-        return None if transcript is None else Path(transcript)
-    found = {path.stem: path for path in assist.RECORDED.glob("*.jsonl")}
-    name = transcript.removeprefix(RECORDED)
-    if name not in found:
-        raise UnknownNameError.of("recorded conversation", name, sorted(found))
-    return found[name]
+@dataclass
+class _Session:
+    """One task and the conversation about it, with the examples so far."""
+
+    description: str
+    events: dict[str, str]
+    transcript: assist.Transcript
+    samples: int
+    attempts: int
+    is_first: bool
+    is_lenient: bool
+    ignored: Sequence[str]
+    examples: Sequence[assist.Example]
+
+    def specify(self, *more: assist.Example) -> assist.Specification:
+        """Ask the model, and keep further examples if it succeeds."""
+        console = GuardedConsole(stderr=True)
+        examples = [*self.examples, *more]
+        with console.status(visible_text("asking")) as status:
+
+            def show(text: str) -> None:
+                status.update(visible_text(text))
+                if not console.is_terminal and self.transcript.mode != "replay":
+                    console.print(visible_text(text, "dim"), soft_wrap=True)
+
+            found = assist.specify(
+                self.description,
+                self.events,
+                examples,
+                model=self.transcript,
+                samples=self.samples,
+                attempts=self.attempts,
+                first=self.is_first,
+                ignored=self.ignored,
+                lenient=self.is_lenient,
+                on_progress=show,
+            )
+        self.examples = examples
+        return found
+
+    def edit(self, found: assist.Specification) -> assist.Specification:
+        """Let the user edit the plan. It is checked like a plan of the model."""
+        data = json.loads(found.plan.model_dump_json())
+        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        edited = edit_text(text, ".yaml")
+        if edited == text:
+            return found
+        try:
+            answer = json.dumps(yaml.safe_load(edited), default=str)
+        except (yaml.YAMLError, ValueError, RecursionError) as problem:
+            raise PlanError(f"this is not a plan in YAML: {problem}") from None
+        plan = assist.parse_plan(answer, found.events)
+        return assist.replace_plan(found, plan, first=self.is_first, ignored=self.ignored)
 
 
-def _specify(
-    description: str,
-    events: Mapping[str, str],
-    examples: list[assist.Example],
-    talk: assist.Transcript,
-    told: dict[str, Any],
-) -> assist.Specification:
-    console = GuardedConsole(stderr=True)
-    with console.status(visible_text("asking")) as status:
-
-        def watch(text: str) -> None:
-            status.update(visible_text(text))
-            if not console.is_terminal and talk.mode != "replay":
-                console.print(visible_text(text, "dim"), soft_wrap=True)
-
-        return assist.specify(description, events, examples, model=talk, watch=watch, **told)
+def _find_transcript(name: str | None) -> Path | None:
+    """Return the file of a transcript; ``recorded:NAME`` is one that comes with Cranium."""
+    if name is None or not name.startswith(RECORDED_PREFIX):
+        return None if name is None else Path(name)
+    recorded = {path.stem: path for path in assist.RECORDED.glob("*.jsonl")}
+    stem = name.removeprefix(RECORDED_PREFIX)
+    if stem not in recorded:
+        raise UnknownNameError.of("recorded conversation", stem, sorted(recorded))
+    return recorded[stem]
 
 
-def _events(source: str | None, given: list[str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _collect_events(source: str | None, given: list[str] | None) -> dict[str, str]:
+    """Return the events of ``--events`` and ``--event``, with their meanings."""
+    events: dict[str, str] = {}
     if source is not None:
         worlds = {entry.name.lower() for entry in CATALOGUE}
         is_file = source.lower() not in worlds and ("." in source or "/" in source)
-        found |= _read_events(Path(source)) if is_file else find_world(source).events()
+        events |= _read_events(Path(source)) if is_file else find_world(source).events()
     for text in given or ():
         name, equals, meaning = text.partition("=")
         if not equals:
             raise InvalidArgumentError(
                 f"an event is NAME=MEANING, such as 'mail=mail is collected', not {shorten(text)}"
             )
-        found[name.strip()] = meaning.strip()
-    if not found:
+        events[name.strip()] = meaning.strip()
+    if not events:
         raise InvalidArgumentError(
-            "which events are there?",
+            "no events are given",
             fix="--events office, --events FILE.yaml, or --event 'mail=mail is collected'",
         )
-    return check_events(found)
+    return check_events(events)
 
 
 def _read_events(path: Path) -> dict[str, str]:
-    data = read_yaml(read_text(path, most=MAX_EVENTS_FILE), str(path)).data
+    data = read_yaml(read_text(path, most=MAX_EVENTS_BYTES), str(path)).data
     if not isinstance(data, dict):
-        raise FileFormatError(f"{path} has no names with meanings, but {shorten(data)}")
+        raise FileFormatError(f"{path} is not a mapping of names to meanings: {shorten(data)}")
     return check_events(data)
 
 
-# What a person sees, and says
+def _review(session: _Session, found: assist.Specification) -> assist.Specification:
+    """Show a specification, and let the user correct it until it is accepted."""
+    while (reply := _ask_for_reply(found)) != "a":
+        if reply == "q":
+            raise typer.Exit(NEGATIVE)
+        try:
+            if reply == "e":
+                found = session.edit(found)
+            else:
+                found = session.specify(_ask_for_counterexample(found))
+        except CraniumError as problem:
+            print_line(f"rejected: {problem}", "yellow")
+    return found
 
 
-def _show(found: assist.Specification) -> None:
-    readings = found.verdict.readings
-    say(f"plan      {found.language}", "bold")
-    say("means     " + found.restatement.replace("\n", "\n          "))
-    say(f"accepts   {_listed(found.accepted())}")
-    say(f"rejects   {_listed(found.rejected())}")
+def _ask_for_reply(found: assist.Specification) -> str:
+    _print_specification(found)
+    if not sys.stdin.isatty():
+        raise InvalidArgumentError(
+            "there is no terminal to ask whether this is what you meant",
+            fix="--yes accepts what passes the checks",
+        )
+    while True:
+        answer = ask_user(REPLIES, DEFAULT_REPLY).strip() or DEFAULT_REPLY
+        reply = answer[0].lower()
+        if reply in ("a", "e", "c", "q"):
+            return reply
+
+
+def _ask_for_counterexample(found: assist.Specification) -> assist.Example:
+    """Ask for a sequence that is judged wrongly, and return it with the other verdict."""
+    answer = ""
+    while (
+        not answer.strip()
+    ):  # Typer repeats the question after an empty line, but not after blanks
+        answer = ask_user("a sequence of events that is judged wrongly")
+    word = parse_examples({"accept": [answer]}, found.events)[0].word
+    is_accepted = assist.accepts(found.machine, word)
+    verdicts = ("accepted", "rejected") if is_accepted else ("rejected", "accepted")
+    print_line("it is {} now, and will have to be {}".format(*verdicts))
+    return assist.Example(word, accepted=not is_accepted)
+
+
+def _print_specification(found: assist.Specification) -> None:
+    verdict = found.verdict
+    print_line(f"plan      {found.language}", "bold")
+    print_line("means     " + found.restatement.replace("\n", "\n          "))
+    print_line(f"accepts   {_format_words(found.accepted_words())}")
+    print_line(f"rejects   {_format_words(found.rejected_words())}")
     for step in found.plan.steps:
-        say(f"because   {step.phrase!r}: {' '.join(step.events)}, {step.count}")
-    for remark in found.verdict.remarks:
-        say(f"note      {remark}", "yellow")
-    tried, checked = len(found.verdict.attempts), len(found.examples)
-    held = sum(one.held_back for one in found.examples)
-    say(f"checked   examples: {checked}, held back: {held}; answers of the model: {tried}")
-    if not checked:
-        say(f"beware    {UNCHECKED}", "yellow")
-    for other in readings[1:]:
-        word = " ".join("+".join(label) or "{}" for label in other.differs)
-        say(f"or        {other.checked.language} ({other.votes} samples): {word} differs", "yellow")
+        print_line(f"because   {step.phrase!r}: {' '.join(step.events)}, {step.count}")
+    for note in verdict.notes:
+        print_line(f"note      {note}", "yellow")
+    held_out = sum(example.held_out for example in found.examples)
+    print_line(
+        f"checked   {format_count(len(found.examples), 'example')} ({held_out} held out), "
+        f"{format_count(len(verdict.attempts), 'answer')} of the model"
+    )
+    if not found.examples:
+        print_line(f"warning   {NO_EXAMPLES_WARNING}", "yellow")
+    for other in verdict.readings[1:]:
+        print_line(
+            f"or        {other.checked.language} ({other.votes} samples): "
+            f"{_format_labels(other.differs)} differs",
+            "yellow",
+        )
 
 
-def _listed(words: list[tuple[str, ...]]) -> str:
+def _format_words(words: list[tuple[str, ...]]) -> str:
     return "   ".join(" ".join(word) for word in words)
 
 
-def _confirm(found: assist.Specification) -> str:
-    _show(found)
-    if not sys.stdin.isatty():
-        raise InvalidArgumentError(
-            "nobody is there to say whether this is what was meant",
-            fix="--yes accepts what has passed the checks",
-        )
-    while True:
-        said = ask_person(CHOICES, DEFAULT).strip() or DEFAULT  # blanks are nothing
-        choice = said[0].lower()
-        if choice in ("a", "e", "c", "q"):
-            return choice
+def _format_labels(word: Iterable[Iterable[str]]) -> str:
+    return " ".join("+".join(label) or "{}" for label in word)
 
 
-def _counterexample(found: assist.Specification) -> assist.Example:
-    """A sequence that is judged wrongly: what it should be, the machine itself tells."""
-    said = ""
-    while not said.strip():  # the prompt itself asks again after Enter alone, but not after blanks
-        said = ask_person("a sequence of events that is judged wrongly")
-    word = as_examples({"accept": [said]}, found.events)[0].word
-    now = assist.accepts(found.machine, word)
-    say(f"it is {'accepted' if now else 'rejected'} now, and is to be the other way round")
-    return assist.Example(word, accepted=not now)
-
-
-def _edited(
-    found: assist.Specification, *, first: bool, ignored: list[str]
-) -> assist.Specification:
-    """The plan as somebody has changed it; it is checked like a model's."""
-    plain = json.loads(found.plan.model_dump_json())
-    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
-    changed = edit_text(text, ".yaml")
-    if changed == text:
-        return found
-    try:
-        data = json.dumps(yaml.safe_load(changed), default=str)
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        raise PlanError(f"this is not a plan in YAML: {problem}") from None
-    plan = assist.parse_plan(data, found.events)
-    return assist.specify_plan(found, plan, first=first, ignored=ignored)
-
-
-def _as_the_paper(found: assist.Specification, talk: assist.Transcript) -> None:
-    say("\nin the paper's words (Appendix G), the model's own automaton:", "bold")
-    answer = assist.ask_as_the_paper(found.description, found.events, found.machine, talk)
+def _compare_with_paper(found: assist.Specification, transcript: assist.Transcript) -> None:
+    print_line("\nthe model's own automaton, for the paper's prompts (Appendix G):", "bold")
+    answer = assist.ask_paper_prompts(found.description, found.events, found.machine, transcript)
     if answer.machine is None:
-        say(f"  none: {answer.problem}", "yellow")
-    elif answer.right:
-        say("  the same as ours", "green")
+        print_line(f"  none: {answer.problem}", "yellow")
+    elif answer.is_equivalent:
+        print_line("  equivalent to this one", "green")
     elif answer.difference is not None:
-        word = " ".join("+".join(label) or "{}" for label in answer.difference.word or ())
-        say(f"  another one: they differ on {word!r}: {answer.difference.reason}", "yellow")
-
-
-# A model on this machine
-
-llm = typer.Typer(no_args_is_help=True, help="A language model on this machine.")
-
-
-@llm.command("serve")
-def serve(
-    source: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model of `cranium llm list`, or a GGUF file.")
-    ] = "qwen2.5-coder-1.5b",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8080,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Download without asking.")] = False,
-) -> None:
-    """Serve a language model, for cranium ask; Ctrl-C ends it.
-
-    Nothing is downloaded without asking, and what is downloaded is checked by its hash. Only those
-    who have the key are answered, and no page of another origin; the key is new every time.
-    """
-    path = Path(source) if source.endswith(".gguf") else _fetched(source, yes)
-    with endings(), assist.LocalServer(path, port) as server:
-        say(f"serving {path.name} at {server.base_url}; Ctrl-C ends it")
-        say(f"try: cranium ask … --server {server.base_url}")
-        say(f"key: {server.api_key} (cranium ask finds it; others set OPENAI_API_KEY)")
-        server.wait()
-
-
-@llm.command("list")
-def offers() -> None:
-    """List the models that can be served."""
-    for offer in assist.OFFERS:
-        there = (assist.models_folder() / f"{offer.name}.gguf").exists()
-        say(f"{offer.name}: {offer.size / 1e6:,.0f} MB{', here' if there else ''}", "bold")
-        say(f"  {offer.about}")
-
-
-def _fetched(name: str, yes: bool) -> Path:
-    offer = assist.find_offer(name)
-    folder = assist.models_folder()
-    if (path := assist.find_model(offer, folder)) is not None:
-        return path
-    if not yes:
-        say(offer.about)
-        question = f"download {offer.size / 1e6:,.0f} MB into {folder}?"
-        if not sys.stdin.isatty():
-            raise InvalidArgumentError(
-                f"nobody is there to say whether to {question[:-1]}", fix="--yes"
-            )
-        if not confirm(question):
-            raise typer.Exit(DECLINED)
-    return assist.fetch(offer, folder, say)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
-    app.command("ask")(ask)
-    app.add_typer(llm, name="llm")
+        word = _format_labels(answer.difference.word or ())
+        print_line(f"  different on {word!r}: {answer.difference.reason}", "yellow")

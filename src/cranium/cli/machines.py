@@ -1,294 +1,174 @@
-"""The commands on automaton files."""
+"""The commands that read an automaton file: check, draw, unroll, convert, equivalent, library."""
 
 from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
 import cranium
-from cranium._runtime.terminal import visible_text
-from cranium.automata.reward import RewardFunction
-from cranium.cli.output import (
-    errors_as_json,
-    place_as_data,
-    print_json,
-    say,
-    table_console,
-    working,
+from cranium.cli.arguments import (
+    JsonOption,
+    LanguageOption,
+    MachineArgument,
+    check_output_paths,
+    load_machine,
+    load_machine_or_language,
 )
-from cranium.cli.sources import AsJson, Machine, Task, check_places, load_machine, machine_of
-from cranium.drawing.labels import edge_line
-from cranium.errors import RunError
+from cranium.cli.output import (
+    NEGATIVE,
+    format_count,
+    place_to_json,
+    print_json,
+    print_line,
+    report_errors_as_json,
+    show_status,
+)
 from cranium.formats import library
 
-__all__ = ["register"]
+__all__ = ["check", "convert", "draw", "equivalent", "list_library", "unroll"]
 
-NOT_GOOD = 1
-MAX_FIRED_SHOWN = 4
-MAX_OF_A_KIND = 10
-MAX_ROWS = 200
-"""How many steps of a run are shown: the first and the last, half of each."""
+MAX_FINDINGS = 10
+"""How many findings with the same code are printed."""
+STYLES = {"error": "red", "warning": "yellow", "info": ""}
 
-Out = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
+RequiredOut = Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The file to write.")]
 
 
-def _summary(machine: cranium.CountingRewardAutomaton) -> str:
+def _summarise(machine: cranium.CountingRewardAutomaton) -> str:
     size = machine.size
     kind = "reward machine" if machine.is_reward_machine else f"{size.counters}-counter automaton"
     rewards = "constant rewards" if machine.is_constant else "reward functions"
     return (
-        f"{machine.name or machine.initial}: {kind}, {_number(size.states, 'state')}, "
-        f"{size.terminal} terminal, {_number(size.transitions, 'transition')}, {rewards}"
+        f"{machine.name or machine.initial}: {kind}, {format_count(size.states, 'state')}, "
+        f"{size.terminal} terminal, {format_count(size.transitions, 'transition')}, {rewards}"
     )
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
 def check(
-    file: Machine = None,
-    language: Task = None,
+    file: MachineArgument = None,
+    language: LanguageOption = None,
     bound: Annotated[
         int,
         typer.Option(
             min=1, help="How many configurations to explore where counters make it undecidable."
         ),
     ] = 1000,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Check a machine: is it what was meant?
+    """Check an automaton for mistakes.
 
-    A machine that breaks a rule (two transitions enabled together, a counter that could go below
-    zero, …) is a bad file: exit code 2. Findings (a state that cannot be reached, a counter that is
-    never tested, …) are exit code 1; mere remarks (info) are not.
+    Use it before training, and in tests of your own automata. Findings, such as a state that
+    cannot be reached or a counter that is never tested, give exit code 1; findings of severity
+    info do not. An automaton that breaks a rule (two transitions enabled together, a counter that
+    could become negative) cannot be loaded and gives exit code 2.
+
+    For example:
+
+        cranium check task.yaml
     """
-    with errors_as_json(as_json):
-        machine = machine_of(file, language)
-        with working("exploring"):
+    with report_errors_as_json(as_json):
+        machine = load_machine_or_language(file, language)
+        with show_status("exploring"):
             findings = cranium.check(machine, bound=bound)
     if as_json:
-        print_json([_finding(f) for f in findings])
+        print_json([_finding_to_json(finding) for finding in findings])
     else:
-        say(_summary(machine))
-        _show(findings)
+        print_line(_summarise(machine))
+        _print_findings(findings)
     if any(finding.severity != "info" for finding in findings):
-        raise typer.Exit(NOT_GOOD)
+        raise typer.Exit(NEGATIVE)
 
 
-def _show(findings: tuple[cranium.Finding, ...]) -> None:
-    """Print the findings, but not hundreds of one kind."""
-    seen: Counter[str] = Counter()
+def _print_findings(findings: tuple[cranium.Finding, ...]) -> None:
+    """Print the findings, at most ten for each code."""
+    counts: Counter[str] = Counter()
     for finding in findings:
-        seen[finding.code] += 1
-        if seen[finding.code] <= MAX_OF_A_KIND:
-            say(str(finding), {"error": "red", "warning": "yellow", "info": ""}[finding.severity])
-    for code, count in seen.items():
-        if count > MAX_OF_A_KIND:
-            say(f"… and {count - MAX_OF_A_KIND:,} more [{code}] (--json shows all)")
+        counts[finding.code] += 1
+        if counts[finding.code] <= MAX_FINDINGS:
+            print_line(str(finding), STYLES[finding.severity])
+    for code, count in counts.items():
+        if count > MAX_FINDINGS:
+            print_line(f"… and {count - MAX_FINDINGS:,} more [{code}] (--json shows all)")
     if not findings:
-        say("no findings", "green")
+        print_line("no findings", "green")
 
 
-def _finding(finding: cranium.Finding) -> dict[str, Any]:
+def _finding_to_json(finding: cranium.Finding) -> dict[str, object]:
     return {
         "severity": finding.severity,
         "code": finding.code,
         "message": finding.message,
         "fix": finding.fix,
-        "place": place_as_data(finding.place),
+        "place": place_to_json(finding.place),
     }
 
 
-def run(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")
-    ],
-    word: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="WORD",
-            help="Labels: 'A A B', {A,B} for two at once, {} for none.",
-            show_default=False,
-        ),
-    ] = None,
-    language: Task = None,
-    as_json: AsJson = False,
-) -> None:
-    """Run a word through a machine, step by step.
+def draw(out: RequiredOut, file: MachineArgument = None, language: LanguageOption = None) -> None:
+    """Draw an automaton as a picture.
 
-    Exit code 0 if the machine read the whole word and succeeded, 1 if not, also when the machine
-    stops with an error on the way. For example: cranium run library:anbcn "A A {} B C C"
+    Use it to see a task, or to put it into a paper or a page. The suffix of OUT selects the
+    format: .svg, .png, .pdf, .dot (Graphviz), .mmd (Mermaid) or .tex (TikZ).
+
+    For example:
+
+        cranium draw library:office -o office.svg
     """
-    stopped: RunError | None = None
-    source, text = (None, file) if language is not None and word is None else (file, word)
-    if text is None:
-        raise typer.BadParameter("give a WORD, such as 'A A B C C'")
-    with errors_as_json(as_json):
-        machine = machine_of(source, language)
-        try:
-            trace = machine.run(text)
-        except RunError as problem:
-            if problem.trace is None:
-                raise
-            trace, stopped = problem.trace, problem
-    if as_json:
-        said = None if stopped is None else stopped.message
-        data = {**_trace(machine, trace), "stopped": said}
-        print_json(data)
-    else:
-        table_console().print(_steps(machine, trace))
-        verdict = f"not accepted: {stopped}" if stopped else _verdict(machine, trace)
-        say(verdict, "green" if trace.accepted else "yellow")
-    if stopped or not trace.accepted:
-        raise typer.Exit(NOT_GOOD)
-
-
-def _steps(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> Table:
-    table = Table()
-    for heading in ("step", "label", "state", *machine.counters, "fired", "reward"):
-        table.add_column(visible_text(heading), overflow="fold")
-    zeros = cranium.Configuration(machine.initial, (0,) * machine.num_counters)
-    _, silent = machine.settle(zeros)
-    reset = cranium.Step(trace.start, 0.0, tuple(silent))
-    table.add_row(
-        "",
-        "",
-        visible_text(trace.start.state),
-        *map(str, trace.start.counters),
-        visible_text(_fired(machine, reset) if silent else ""),
-        "",
-    )
-    count, half = len(trace.steps), MAX_ROWS // 2
-    shown = range(count) if count <= MAX_ROWS else [*range(half), *range(count - half, count)]
-    for index in shown:
-        step = trace.steps[index]
-        state, counters = step.configuration
-        if count > MAX_ROWS and index == count - half:
-            table.add_row("…", visible_text(f"{count - MAX_ROWS:,} more"))
-        table.add_row(
-            str(index + 1),
-            visible_text(machine.alphabet.format(trace.word[index])),
-            visible_text(state),
-            *map(str, counters),
-            visible_text(_fired(machine, step)),
-            visible_text(_reward(step.reward)),
-        )
-    return table
-
-
-def _fired(machine: cranium.CountingRewardAutomaton, step: cranium.Step) -> str:
-    if not step.fired:
-        return f"otherwise: {machine.otherwise}"
-    lines = [
-        f"{t.number}: {edge_line(t, machine.counters).text}" for t in step.fired[:MAX_FIRED_SHOWN]
-    ]
-    more = len(step.fired) - MAX_FIRED_SHOWN
-    return "\n".join([*lines, *([f"… and {more:,} more"] if more > 0 else [])])
-
-
-def _reward(reward: cranium.Reward) -> str:
-    return reward.name if isinstance(reward, RewardFunction) else f"{reward:g}"
-
-
-def _verdict(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> str:
-    functions = any(isinstance(step.reward, RewardFunction) for step in trace.steps)
-    paid = "rewards by functions" if functions else f"total reward {trace.total_reward:g}"
-    if trace.unread:
-        why = f": the machine ended with {trace.unread} of {len(trace.word)} labels unread"
-    elif not machine.accepting:
-        why = ": no state of this machine is accepting"
-    elif not trace.ended:
-        why = ": the machine has not ended"
-    else:
-        why = ""
-    return f"{'accepted' if trace.accepted else 'not accepted'}{why}, {paid}"
-
-
-def _trace(machine: cranium.CountingRewardAutomaton, trace: cranium.Trace) -> dict[str, Any]:
-    constant = not any(isinstance(step.reward, RewardFunction) for step in trace.steps)
-    return {
-        "machine": machine.name,
-        "accepted": trace.accepted,
-        "ended": trace.ended,
-        "unread": trace.unread,
-        "total_reward": trace.total_reward if constant else None,
-        "start": _configuration(machine, trace.start),
-        "steps": [
-            {
-                "label": list(machine.alphabet.names(label)),
-                **_configuration(machine, step.configuration),
-                "fired": [transition.number for transition in step.fired],
-                "reward": step.reward.name
-                if isinstance(step.reward, RewardFunction)
-                else step.reward,
-            }
-            for label, step in zip(trace.word, trace.steps, strict=False)
-        ],
-    }
-
-
-def _configuration(
-    machine: cranium.CountingRewardAutomaton, configuration: cranium.Configuration
-) -> dict[str, Any]:
-    counters = dict(zip(machine.counters, configuration.counters, strict=True))
-    return {"state": configuration.state, "counters": counters}
-
-
-def draw(
-    out: Out,
-    file: Machine = None,
-    language: Task = None,
-) -> None:
-    """Draw a machine: .svg, .png, .pdf, .dot, .mmd (Mermaid) or .tex (TikZ), by the name of OUT.
-
-    For example: cranium draw library:office -o office.svg
-    """
-    check_places(picture=out)
-    machine = machine_of(file, language)
-    with working("drawing"):
+    check_output_paths(picture=out)
+    machine = load_machine_or_language(file, language)
+    with show_status("drawing"):
         cranium.draw(machine, out)
-    say(f"wrote {out}")
+    print_line(f"wrote {out}")
 
 
 def unroll(
     limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="The largest counter value.")],
-    out: Out,
-    file: Machine = None,
-    language: Task = None,
-    smallest: Annotated[
-        bool, typer.Option("--minimise", help="Merge the states that no word can tell apart.")
+    out: RequiredOut,
+    file: MachineArgument = None,
+    language: LanguageOption = None,
+    is_minimised: Annotated[
+        bool, typer.Option("--minimise", help="Merge the states that no word distinguishes.")
     ] = False,
 ) -> None:
-    """Unroll an automaton into the reward machine of its configurations with counters ≤ LIMIT.
+    """Unroll an automaton into a reward machine with one state for each configuration.
 
-    Beyond the limit the reward machine ends in the state 'overflow', without success. For example:
-    cranium unroll library:office --limit 10 -o ten.yaml
+    Use it to compare with methods that need a reward machine, which has no counters. A counter
+    above LIMIT leads to the state 'overflow', which ends the episode without success.
+
+    For example:
+
+        cranium unroll library:office --limit 10 -o office-10.yaml
     """
-    check_places(out)
-    machine = machine_of(file, language)
-    with working("unrolling"):
+    check_output_paths(out)
+    machine = load_machine_or_language(file, language)
+    with show_status("unrolling"):
         unrolled = cranium.unroll(machine, counter_limit=limit)
-        if smallest:
+        if is_minimised:
             unrolled = cranium.minimise(unrolled)
         cranium.save(unrolled, out)
-    say(_summary(machine))
-    say(_summary(unrolled))
-    say(f"wrote {out}")
+    print_line(_summarise(machine))
+    print_line(_summarise(unrolled))
+    print_line(f"wrote {out}")
 
 
-def convert(out: Out, file: Machine = None, language: Task = None) -> None:
-    """Convert a machine to .yaml, .json, or .hoa (without counters), by the name of OUT.
+def convert(
+    out: RequiredOut, file: MachineArgument = None, language: LanguageOption = None
+) -> None:
+    """Convert an automaton to another file format.
 
-    Reads .yaml, .json and the .txt reward machines of Toro Icarte et al. Pictures: `cranium draw`.
+    Use it to move automata between Cranium and other programs. It reads .yaml, .json and the .txt
+    reward machines of Toro Icarte et al. The suffix of OUT selects the format that it writes:
+    .yaml, .json, or .hoa (only without counters).
+
+    For example:
+
+        cranium convert library:toro-coffee -o coffee.hoa
     """
-    check_places(out)
-    cranium.save(machine_of(file, language), out)
-    say(f"wrote {out}")
+    check_output_paths(out)
+    cranium.save(load_machine_or_language(file, language), out)
+    print_line(f"wrote {out}")
 
 
 def equivalent(
@@ -297,42 +177,53 @@ def equivalent(
     ],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="OTHER", help="The machine to compare with.", show_default=False),
+        typer.Argument(metavar="OTHER", help="The automaton to compare with.", show_default=False),
     ] = None,
-    language: Task = None,
+    language: LanguageOption = None,
     bound: Annotated[
         int, typer.Option(min=1, help="How many pairs of configurations to compare at most.")
     ] = 10_000,
 ) -> None:
-    """Compare two machines: do they reward alike on every word? If not, show a shortest word."""
-    one, other = load_machine(first), machine_of(second, language)
-    with working("comparing"):
-        answer = cranium.equivalent(one, other, bound=bound)
-    if answer:
-        proved = "equivalent" if answer.exact else "no difference found"
-        say(f"{proved} ({answer.explored:,} pairs of configurations compared)", "green")
+    """Compare two automata: do they pay the same rewards for every word?
+
+    Use it after editing or converting a task. If they differ, it prints a shortest word that shows
+    it and exits with code 1.
+
+    For example:
+
+        cranium equivalent task.yaml --language "A^N B C^N"
+    """
+    machine, other = load_machine(first), load_machine_or_language(second, language)
+    with show_status("comparing"):
+        result = cranium.equivalent(machine, other, bound=bound)
+    if result:
+        verdict = "equivalent" if result.exact else "no difference found"
+        print_line(f"{verdict} ({result.explored:,} pairs of configurations compared)", "green")
         return
     labels = [
-        names[0] if len(names) == 1 else "{" + ",".join(names) + "}" for names in answer.word or ()
+        names[0] if len(names) == 1 else "{" + ",".join(names) + "}" for names in result.word or ()
     ]
-    say(f"different on the word: {' '.join(labels)}", "yellow")
-    say(answer.reason)
-    raise typer.Exit(NOT_GOOD)
+    print_line(f"different on the word: {' '.join(labels)}", "yellow")
+    print_line(result.reason)
+    raise typer.Exit(NEGATIVE)
 
 
-def show_library(
-    name: Annotated[str | None, typer.Argument(help="Print the file of this machine.")] = None,
+def list_library(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="Print the file of this automaton."),
+    ] = None,
 ) -> None:
-    """List the machines that come with Cranium, or print one, ready to be edited."""
+    """List the automata that come with Cranium, or print the file of one.
+
+    Use it to find a task to start from. Every command that takes a FILE also takes library:NAME.
+
+    For example:
+
+        cranium library office > task.yaml
+    """
     if name is not None:
-        say(library.text(name).rstrip("\n"))
+        print_line(library.text(name).rstrip("\n"))
         return
     for known in library.names():
-        say(f"library:{known:<16} {_summary(library.load(known))}")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
-    for command in (check, run, draw, unroll, convert, equivalent):
-        app.command()(command)
-    app.command("library")(show_library)
+        print_line(f"library:{known:<16} {_summarise(library.load(known))}")

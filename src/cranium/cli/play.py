@@ -1,4 +1,4 @@
-"""The commands that play a task by hand, and show an episode again."""
+"""``cranium play`` and ``cranium replay``: a task by hand, and recorded episodes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,24 @@ from rich.live import Live
 
 from cranium._runtime.terminal import GuardedConsole
 from cranium.aamdp.registry import find_world, make_env
-from cranium.cli.keys import NOTHING, check_terminal, farewell, is_terminal, keyboard, undisturbed
-from cranium.cli.output import keep, say, working
-from cranium.cli.screen import view
-from cranium.cli.sources import Options, Task, World, WorldTask, parse_options, task_of
+from cranium.cli.arguments import (
+    LanguageOption,
+    TaskArgument,
+    WorldArgument,
+    WorldOptions,
+    load_task,
+    parse_world_options,
+)
+from cranium.cli.keyboard import (
+    NO_KEY,
+    check_terminal,
+    exit_on_termination,
+    ignore_interrupts,
+    is_terminal,
+    open_keyboard,
+)
+from cranium.cli.output import format_count, print_line, show_status, write_or_rescue
+from cranium.cli.screen import render_moment
 from cranium.episodes import (
     Episode,
     Recorder,
@@ -31,37 +45,40 @@ from cranium.episodes.video import SPEED
 from cranium.errors import InvalidArgumentError
 from cranium.io import check_writable
 
-__all__ = ["register"]
+__all__ = ["play", "replay"]
 
-PLAYING = "arrows or w a s d move, 0-9 are actions, u takes back, r begins anew, q quits"
-WATCHING = "right or space: next, left: back, home, end, q quits"
-FILMS = (".gif", ".mp4")
-PAGES = (".html", ".htm")
+PLAY_KEYS = "arrows or w a s d: move, 0-9: action, u: undo, r: restart, q: quit"
+REPLAY_KEYS = "right or space: next, left: previous, home, end, q: quit"
+VIDEO_SUFFIXES = (".gif", ".mp4")
+PAGE_SUFFIXES = (".html", ".htm")
 
 
 def play(
-    world: World,
-    task: WorldTask = None,
-    language: Task = None,
-    options: Options = None,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed, the same episode.")] = 0,
+    world: WorldArgument,
+    task: TaskArgument = None,
+    language: LanguageOption = None,
+    options: WorldOptions = None,
+    seed: Annotated[int, typer.Option("--seed", help="The seed of the first episode.")] = 0,
     record: Annotated[
         Path | None,
-        typer.Option("--record", metavar="FILE", help="Keep the last episode (.json)."),
+        typer.Option("--record", metavar="FILE", help="Save the last episode (.json)."),
     ] = None,
 ) -> None:
-    """Play a task by hand, and watch what the machine makes of it.
+    """Play a task by hand with the keyboard.
 
-    Without TASK it is the first of the world. The map, the machine with its state marked, its
-    counters, the events and the reward are shown after every step. Arrow keys move; u takes a step
-    back, r begins anew with the next seed, q ends it.
-    For example: cranium play Office mail-and-coffee --record episode.json,
-    and then: cranium replay episode.json
+    Use it to find out whether a task rewards what you mean. After every step it shows the map, the
+    automaton with its current state, the counters, the events and the reward. Without TASK it
+    starts the first task of the world. The arrow keys move; u undoes a step, r restarts with the
+    next seed, q quits.
+
+    For example:
+
+        cranium play Office mail-and-coffee --record episode.json
     """
     entry = find_world(world)
-    ready = task if task is not None or language is not None else next(iter(entry.tasks), None)
-    automaton = task_of(world, ready, language)
-    settings = parse_options(options)
+    name = task if task is not None or language is not None else next(iter(entry.tasks), None)
+    automaton = load_task(world, name, language)
+    settings = parse_world_options(options)
     env = make_env(world, automaton, settings)
     if record is not None:
         check_task(automaton, entry.name)
@@ -69,23 +86,23 @@ def play(
     check_terminal()
     recorder = Recorder(env, seed=seed, world=entry.name, settings=settings)
     try:
-        with farewell():
-            _play(recorder, _keys(recorder))
+        with exit_on_termination():
+            _play(recorder, _map_keys(recorder))
     finally:
-        # Also after Ctrl-C, and whatever else ended it: what was played is kept.
-        with undisturbed():
-            _keep(recorder.episode, record)
+        # The episode is saved after Ctrl-C and any other end, too.
+        with ignore_interrupts():
+            _save(recorder.episode, record)
 
 
-def _keep(episode: Episode, record: Path | None) -> None:
+def _save(episode: Episode, path: Path | None) -> None:
     steps = len(episode.moments) - 1
     with suppress(OSError):  # the window may be closed
-        say(f"{episode.outcome} after {steps} step{'' if steps == 1 else 's'}")
-    if record is None or not steps:
+        print_line(f"{episode.outcome} after {format_count(steps, 'step')}")
+    if path is None or not steps:
         return
-    keep(lambda path: save_episode(episode, path), record)
+    write_or_rescue(lambda target: save_episode(episode, target), path)
     with suppress(OSError):
-        say(f"wrote {record}")
+        print_line(f"wrote {path}")
 
 
 def _play(recorder: Recorder, actions: dict[str, Any]) -> None:
@@ -99,98 +116,108 @@ def _play(recorder: Recorder, actions: dict[str, Any]) -> None:
             recorder.step(actions[key])
         return key == "q"
 
-    def look() -> tuple[Episode, int]:
-        return recorder.episode, len(recorder.moments) - 1
-
-    _show(look, press, PLAYING)
+    _run_screen(lambda: (recorder.episode, len(recorder.moments) - 1), press, PLAY_KEYS)
 
 
-def _keys(recorder: Recorder) -> dict[str, Any]:
-    """Which key is which action: by the actions' names, and by their numbers."""
+def _map_keys(recorder: Recorder) -> dict[str, Any]:
+    """Return the action of each key: by the names of the actions, and by their numbers."""
     import numpy as np
 
     world: Any = recorder.env.unwrapped
-    discrete = hasattr(recorder.env.action_space, "n")
-    begin = first_action(recorder.env)
-    numbers = list(range(begin, begin + len(recorder.names)))
-    every = numbers if discrete else list(getattr(world, "moves", ()))
-    keys = every if discrete else range(len(every))
-    found: dict[str, Any] = {
-        str(key): action for key, action in zip(keys, every, strict=True) if key in range(10)
+    is_discrete = hasattr(recorder.env.action_space, "n")
+    start = first_action(recorder.env)
+    numbers = list(range(start, start + len(recorder.names)))
+    actions = numbers if is_discrete else list(getattr(world, "moves", ()))
+    keys = actions if is_discrete else range(len(actions))
+    mapping: dict[str, Any] = {
+        str(key): action for key, action in zip(keys, actions, strict=True) if key in range(10)
     }
-    found |= dict(zip(recorder.names, every, strict=False))
-    if "nothing" in found:
-        found["space"] = found["nothing"]
-    elif not discrete:
-        found["space"] = np.zeros(recorder.env.action_space.shape or (), np.float32)
-    return found
+    mapping |= dict(zip(recorder.names, actions, strict=False))
+    if "nothing" in mapping:
+        mapping["space"] = mapping["nothing"]
+    elif not is_discrete:
+        mapping["space"] = np.zeros(recorder.env.action_space.shape or (), np.float32)
+    return mapping
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What --record wrote.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="An episode that --record has saved.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="OUT", help="Write a .gif, .mp4 or .html file."),
     ] = None,
-    speed: Annotated[float, typer.Option("--speed", help="Steps a second, in OUT.")] = SPEED,
+    speed: Annotated[
+        float, typer.Option("--speed", help="Steps per second in a .gif or .mp4.")
+    ] = SPEED,
 ) -> None:
-    """Show an episode again, step by step, or write it as a film or a page.
+    """Show a recorded episode step by step, or write it as a video or a web page.
 
-    The world plays it again and is held against what was recorded. The page is one file with a
-    slider, and needs no network; .mp4 needs the extra video.
-    For example: cranium replay episode.json -o episode.html
+    Use it to see what an agent does (`cranium evaluate --record`) or to share what you played
+    (`cranium play --record`). The world repeats the actions and is compared with the recording. The
+    page is one file with a slider and needs no network; .mp4 needs the extra video.
+
+    For example:
+
+        cranium replay episode.json -o episode.html
     """
     if out is not None:
         _write(file, out, speed)
         return
-    with working("playing it again"):
+    with show_status("replaying"):
         episode = load_episode(file)
     if not is_terminal():
         for number in range(len(episode.moments)):
-            say(("\n" if number else "") + as_text(episode, number))
+            print_line(("\n" if number else "") + as_text(episode, number))
         return
-    place, last = 0, len(episode.moments) - 1
-    far = {"home": -last, "end": last, **dict.fromkeys(("right", "space", "n", "down"), 1)}
-    far |= dict.fromkeys(("left", "b", "up"), -1)
+    current, last = 0, len(episode.moments) - 1
+    moves = {"home": -last, "end": last, **dict.fromkeys(("right", "space", "n", "down"), 1)}
+    moves |= dict.fromkeys(("left", "b", "up"), -1)
 
     def press(key: str) -> bool:
-        nonlocal place
-        place = min(max(place + far.get(key, 0), 0), last)
+        nonlocal current
+        current = min(max(current + moves.get(key, 0), 0), last)
         return key in ("q", "escape")
 
-    _show(lambda: (episode, place), press, WATCHING)
+    _run_screen(lambda: (episode, current), press, REPLAY_KEYS)
 
 
 def _write(file: Path, out: Path, speed: float) -> None:
-    ending = out.suffix.lower()
-    if ending not in (*FILMS, *PAGES):
+    suffix = out.suffix.lower()
+    if suffix not in (*VIDEO_SUFFIXES, *PAGE_SUFFIXES):
         raise InvalidArgumentError(
-            f"an episode is written as {', '.join((*FILMS, *PAGES[:1]))}, not {out.name!r}"
+            f"an episode is written as {', '.join((*VIDEO_SUFFIXES, *PAGE_SUFFIXES[:1]))}, "
+            f"not {out.name!r}"
         )
     check_writable(out)
-    with working("playing it again, and drawing it"):
+    with show_status("replaying and drawing"):
         episode = load_episode(file, pictures=True)
-        (write_page if ending in PAGES else write_film)(episode, out, speed=speed)
-    say(f"wrote {out}: {len(episode.moments) - 1} steps, {episode.outcome}")
+        (write_page if suffix in PAGE_SUFFIXES else write_film)(episode, out, speed=speed)
+    print_line(f"wrote {out}: {format_count(len(episode.moments) - 1, 'step')}, {episode.outcome}")
 
 
-def _show(
-    look: Callable[[], tuple[Episode, int]], press: Callable[[str], bool], help_line: str
+def _run_screen(
+    current: Callable[[], tuple[Episode, int]], press: Callable[[str], bool], help_line: str
 ) -> None:
-    """Show what there is after every key, and in every new size, until a key ends it."""
+    """Show an episode in the whole terminal until a key ends it.
+
+    Args:
+        current: Returns the episode and the moment to show. It is called after every key, and when
+            the window has another size.
+        press: Handles a key. Returns whether to end.
+        help_line: What the keys do.
+    """
     console = GuardedConsole()
-    size, key = None, NOTHING
-    with keyboard() as read, Live(console=console, screen=True, auto_refresh=False) as live:
+    size, key = None, NO_KEY
+    with (
+        open_keyboard() as read_key,
+        Live(console=console, screen=True, auto_refresh=False) as live,
+    ):
         while True:
-            if key != NOTHING or console.size != size:
+            if key != NO_KEY or console.size != size:
                 size = console.size
-                live.update(view(*look(), help_line, *size), refresh=True)
-            key = read()
-            if key != NOTHING and press(key):
+                live.update(render_moment(*current(), help_line, *size), refresh=True)
+            key = read_key()
+            if key != NO_KEY and press(key):
                 return
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands to the program."""
-    app.command("play")(play)
-    app.command("replay")(replay)

@@ -1,39 +1,48 @@
-"""How an experiment goes, on standard error: a bar for each method, or now and then a line."""
+"""The progress of an experiment on standard error: bars in a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cranium._runtime.terminal import GuardedConsole, visible, visible_text
 from cranium.experiments import Record, Watcher
 from cranium.experiments.trial import Job
 
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
 __all__ = ["ProgressWatcher"]
 
-LINES = 10.0
-"""Seconds between two lines, where nobody watches a terminal."""
+SECONDS_BETWEEN_LINES = 10.0
 
 
 class ProgressWatcher(Watcher):
-    """Shows how many trials of each method are done, and how long the rest takes."""
+    """Shows how many trials of each method are done, and about how long the rest takes.
+
+    Args:
+        title: The heading of the bars: the experiment.
+    """
 
     def __init__(self, title: str) -> None:
         self.title = title
         self.console = GuardedConsole(stderr=True)
-        self.bars: Any = None
-        self.tasks: dict[str, Any] = {}
+        self.bars: Progress | None = None
+        self.total_bar: TaskID | None = None
+        self.method_bars: dict[str, TaskID] = {}
         self.done = self.total = 0
-        self.said = 0.0
+        self.failed: Counter[str] = Counter()
+        self.stage = ""
+        self.start_time = self.line_time = 0.0
 
     def begin(self, jobs: Sequence[Job], there: int) -> None:  # noqa: ARG002
-        """So many jobs are to be run."""
+        """Start to count these jobs."""
         self.end()
-        self.done, self.total, self.begun = 0, len(jobs), time.monotonic()
+        self.done, self.total = 0, len(jobs)
         self.stage = "tuning" if jobs[0].trial.stage == "tuning" else "trials"
-        self.said = self.begun
+        self.start_time = self.line_time = time.monotonic()
         if not self.console.is_terminal:
             return
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -41,32 +50,33 @@ class ProgressWatcher(Watcher):
 
         columns = (TextColumn("{task.description}", markup=False), BarColumn())
         more = (MofNCompleteColumn(), TextColumn("{task.fields[note]}"), Remaining())
-        self.bars = Progress(*columns, *more, console=self.console, transient=True)
-        self.bars.start()
-        counts = Counter(job.trial.method for job in jobs)
+        bars = self.bars = Progress(*columns, *more, console=self.console, transient=True)
+        bars.start()
         title = f"{self.title}, {self.stage}"
-        self.tasks = {"": self.bars.add_task(visible(title), total=self.total, note="")}
-        for method, count in counts.items():
-            self.tasks[method] = self.bars.add_task(visible(f"  {method}"), total=count, note="")
-        self.failed: Counter[str] = Counter()
+        self.total_bar = bars.add_task(visible(title), total=self.total, note="")
+        self.method_bars = {
+            method: bars.add_task(visible(f"  {method}"), total=count, note="")
+            for method, count in Counter(job.trial.method for job in jobs).items()
+        }
+        self.failed = Counter()
 
     def finished(self, job: Job, record: Record) -> None:
-        """One is done."""
+        """Count a job that has ended."""
         self.done += 1
-        if self.bars is not None:
-            self.failed[job.trial.method] += not record.done
-            count = self.failed[job.trial.method]
-            note = f"{count} failed" if count else ""
-            self.bars.advance(self.tasks[""])
-            self.bars.update(self.tasks[job.trial.method], advance=1, note=note)
-        elif time.monotonic() - self.said > LINES:
-            self.said = time.monotonic()
-            left = (self.said - self.begun) * (self.total - self.done) / self.done
-            told = f"  {self.stage}: {self.done:,} of {self.total:,}, about {left:.0f} s left"
-            self.console.print(visible_text(told))
+        method = job.trial.method
+        if self.bars is not None and self.total_bar is not None:
+            self.failed[method] += not record.done
+            note = f"{self.failed[method]} failed" if self.failed[method] else ""
+            self.bars.advance(self.total_bar)
+            self.bars.update(self.method_bars[method], advance=1, note=note)
+        elif time.monotonic() - self.line_time > SECONDS_BETWEEN_LINES:
+            self.line_time = time.monotonic()
+            left = (self.line_time - self.start_time) * (self.total - self.done) / self.done
+            text = f"  {self.stage}: {self.done:,} of {self.total:,}, about {left:.0f} s left"
+            self.console.print(visible_text(text))
 
     def end(self) -> None:
-        """All are done, or it was interrupted."""
+        """Remove the bars: all jobs are done, or the run was interrupted."""
         if self.bars is not None:
             self.bars.stop()
             self.bars = None

@@ -1,4 +1,4 @@
-"""The command that lists the worlds."""
+"""``cranium worlds``: the worlds that come with Cranium."""
 
 from __future__ import annotations
 
@@ -11,60 +11,66 @@ import typer
 
 from cranium.aamdp import CATALOGUE, find_world
 from cranium.aamdp.registry import WorldEntry
-from cranium.cli.output import print_json, say
-from cranium.cli.sources import import_world
+from cranium.cli.arguments import JsonOption, import_world
+from cranium.cli.output import print_json, print_line
 from cranium.errors import InvalidArgumentError
 from cranium.formats import library
 from cranium.io import check_writable, write_bytes
 
-__all__ = ["register"]
+__all__ = ["list_worlds"]
 
 
-def show_worlds(
+def list_worlds(
     name: Annotated[
-        str | None, typer.Argument(metavar="WORLD", help="One world: its map, events and tasks.")
+        str | None,
+        typer.Argument(metavar="WORLD", help="Show the map, the events and the tasks of one."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: JsonOption = False,
     picture: Annotated[
-        Path | None, typer.Option("--draw", metavar="PICTURE", help="Draw WORLD into a PNG file.")
+        Path | None,
+        typer.Option("--draw", metavar="PICTURE", help="Draw WORLD to this PNG file."),
     ] = None,
 ) -> None:
-    """List the worlds, their events and their ready-made tasks.
+    """List the worlds with their events and tasks, or show one.
 
-    Each is a Gymnasium environment: gymnasium.make("cranium/Office-v0") is the world by itself,
-    gymnasium.make("cranium/Office-mail-delivery-v0") the product with a task.
-    For example: cranium worlds Office
+    Use it to find the WORLD and the TASK for other commands. Each is also a Gymnasium environment:
+    gymnasium.make("cranium/Office-v0") is a world, and
+    gymnasium.make("cranium/Office-mail-delivery-v0") is its product with a task.
+
+    For example:
+
+        cranium worlds Office
     """
     entries = CATALOGUE if name is None else (find_world(import_world(name)),)
     if picture is not None:
         _draw(entries, picture)
     if as_json:
-        data = [
-            {
-                "name": entry.name,
-                "id": entry.id,
-                "about": entry.about,
-                "horizon": entry.horizon,
-                "events": list(entry.vocabulary()),
-                "tasks": {task: entry.product_id(task) for task in entry.tasks},
-            }
-            for entry in entries
-        ]
-        print_json(data, indent=2)
+        print_json([_entry_to_json(entry) for entry in entries], indent=2)
         return
     for number, entry in enumerate(entries):
-        say(("" if number == 0 else "\n") + f"{entry.name}: {entry.about}", style="bold")
-        say(f"  id        {entry.id}")
-        say(f"  events    {', '.join(entry.vocabulary())}")
+        print_line(("" if number == 0 else "\n") + f"{entry.name}: {entry.about}", style="bold")
+        print_line(f"  id        {entry.id}")
+        print_line(f"  events    {', '.join(entry.vocabulary())}")
         for index, (task, machine) in enumerate(entry.tasks.items()):
             head = "  tasks     " if index == 0 else " " * 12
-            say(f"{head}{task}: {library.load(machine).name} ({entry.product_id(task)})")
-        if name is not None and entry.gymnasium_id is None:  # others may not draw themselves
+            print_line(f"{head}{task}: {library.load(machine).name} ({entry.product_id(task)})")
+        if name is not None and entry.gymnasium_id is None:  # others may have no text mode
             world = entry.make(**entry.options, render_mode="ansi")
             world.reset(seed=0)
-            say("\n" + str(world.render()))
+            print_line("\n" + str(world.render()))
     if picture is not None:
-        say(f"wrote {picture}")
+        print_line(f"wrote {picture}")
+
+
+def _entry_to_json(entry: WorldEntry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "id": entry.id,
+        "about": entry.about,
+        "horizon": entry.horizon,
+        "events": list(entry.vocabulary()),
+        "tasks": {task: entry.product_id(task) for task in entry.tasks},
+    }
 
 
 def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
@@ -82,8 +88,3 @@ def _draw(entries: tuple[WorldEntry, ...], picture: Path) -> None:
     stream = io.BytesIO()
     Image.fromarray(np.asarray(world.render())).save(stream, format="PNG")
     write_bytes(picture, stream.getvalue())
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command("worlds")(show_worlds)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from cranium.errors import InvalidArgumentError, MissingExtraError, shorten
+from cranium.io import cache_folder
 
 __all__ = ["require_jax"]
 
@@ -33,8 +33,7 @@ def require_jax(learner: str) -> None:
 
     settings: Any = jax.config
     if settings.jax_compilation_cache_dir is None:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        settings.update("jax_compilation_cache_dir", str(Path(home) / "cranium" / "jax"))
+        settings.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
         settings.update("jax_persistent_cache_min_compile_time_secs", 0.5)
     try:
         jax.devices()

@@ -1,37 +1,37 @@
-"""The paper's own way (Appendix G): the model writes the automaton, and ours is held against it."""
+"""The prompts of the paper (Appendix G): the model itself writes an automaton."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from cranium.assist.automaton_parser import parse_automaton
 from cranium.assist.model import Request
-from cranium.assist.prompts import PAPER_AUTOMATON, paper_language
-from cranium.assist.reply_parser import parse_automaton
+from cranium.assist.prompts import AUTOMATON_PROMPT, build_language_prompt
 from cranium.assist.transcript import Transcript
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.equivalence import Equivalence, equivalent
 from cranium.errors import CraniumError, PlanError
 
-__all__ = ["PaperAnswer", "ask_as_the_paper"]
+__all__ = ["PaperAnswer", "ask_paper_prompts"]
 
 MAX_TOKENS = 1500
-"""Small models write much before they come to the point, and an answer that is cut off is none."""
+"""Small models write much before the automaton, and an answer that is cut off is useless."""
 
 
 @dataclass(frozen=True)
 class PaperAnswer:
-    """What a model made of the two prompts of Appendix G.
+    """The answers of a model to the two prompts of Appendix G.
 
     Attributes:
-        language: Its answer to the first prompt, as it is: nobody can check that.
-        automaton: Its answer to the second.
-        machine: The automaton in it, in our own form; None if there is none.
-        problem: Why there is none.
-        difference: How it differs from the machine it was compared with, if it was.
+        language: The answer to the first prompt. It is not checked.
+        automaton: The answer to the second prompt.
+        machine: The automaton in that answer; None if none could be read.
+        problem: Why none could be read.
+        difference: The comparison with the reference machine, if there was one.
 
     Example:
-        >>> PaperAnswer("L = {MP}", "I cannot draw.", None, "no automaton").right
+        >>> PaperAnswer("L = {MP}", "I cannot draw.", None, "no automaton").is_equivalent
         False
     """
 
@@ -42,24 +42,24 @@ class PaperAnswer:
     difference: Equivalence | None = None
 
     @property
-    def right(self) -> bool:
-        """Whether it is the machine that it was compared with."""
+    def is_equivalent(self) -> bool:
+        """Whether the automaton is equivalent to the reference machine."""
         return bool(self.difference)
 
 
-def ask_as_the_paper(
+def ask_paper_prompts(
     description: str,
     events: Mapping[str, str],
     machine: CountingRewardAutomaton | None,
     model: Transcript,
 ) -> PaperAnswer:
-    """Ask for a formal language and for an automaton, in the paper's words.
+    """Ask a model for a formal language and then for an automaton, with the prompts of the paper.
 
     Args:
-        description: The task.
-        events: The names of the events, and what they mean.
-        machine: What the answer is compared with.
-        model: Who is asked.
+        description: The task, in plain words.
+        events: The names of the events and their meanings.
+        machine: The reference machine to compare the answer with, or None.
+        model: The model to ask.
 
     Example:
         >>> from cranium.assist import RECORDED
@@ -69,23 +69,23 @@ def ask_as_the_paper(
         ...     "P": "an item has been delivered to the person",
         ...     "D": "a decoration is broken",
         ... }
-        >>> found = ask_as_the_paper(
+        >>> found = ask_paper_prompts(
         ...     "Collect exactly one item of mail and deliver a single item of mail to a person. "
         ...     "Do not break a decoration at any point in the sequence.",
         ...     events,
         ...     compile_language("M P never D"),
         ...     Transcript(path=RECORDED / "paper.jsonl", mode="replay"),
         ... )
-        >>> found.right, found.problem
+        >>> found.is_equivalent, found.problem
         (False, 'the answer was cut off')
     """
-    first = ({"role": "user", "content": paper_language(description, events)},)
+    first = ({"role": "user", "content": build_language_prompt(description, events)},)
     language = model.ask(Request(first, max_tokens=MAX_TOKENS)).text
-    model.judge("not checked")
+    model.add_verdict("not checked")
     second = (
         *first,
         {"role": "assistant", "content": language},
-        {"role": "user", "content": PAPER_AUTOMATON},
+        {"role": "user", "content": AUTOMATON_PROMPT},
     )
     text, finish = model.ask(Request(second, max_tokens=MAX_TOKENS))
     try:
@@ -93,8 +93,8 @@ def ask_as_the_paper(
             raise PlanError("the answer was cut off")
         found = parse_automaton(text, events)
     except CraniumError as problem:
-        model.judge(problem.message)
+        model.add_verdict(problem.message)
         return PaperAnswer(language, text, None, problem.message)
-    answer = None if machine is None else equivalent(machine, found)
-    model.judge("" if answer is None else answer.reason)
-    return PaperAnswer(language, text, found, difference=answer)
+    difference = None if machine is None else equivalent(machine, found)
+    model.add_verdict("" if difference is None else difference.reason)
+    return PaperAnswer(language, text, found, difference=difference)

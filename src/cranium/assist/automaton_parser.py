@@ -1,4 +1,4 @@
-"""Automata as language models write them: functions, arrows, tables and sentences."""
+"""Reading an automaton from the answer of a language model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
-from cranium.assist.reply_transitions import STATE, Rule, read_rules, state_key
+from cranium.assist.transition_parser import STATE, Rule, read_rules, state_key
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Transition
 from cranium.errors import PlanError
@@ -15,18 +15,24 @@ __all__ = ["parse_automaton"]
 
 FAILED = "failed"
 MAX_TEXT = 20_000
-"""Models are asked for far shorter answers; a longer one is not read."""
-MAX_WORD = 100
-"""Longer words are no names."""
+"""The maximum length of an answer. Models are asked for far shorter ones."""
+MAX_NAME = 100
+"""Longer words are not names."""
 
 
 def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton:
-    """The automaton that a model describes, in our own form.
+    """Read the automaton that a model describes.
 
     It reads transition functions, such as ``δ(q0, M) = q1`` in plain text or LaTeX, arrows such as
-    ``q0 --M--> q1``, tables, and sentences such as "On input M, move to state q1". What is not
-    described fails, as it does in a finite automaton. An answer of more than 20,000 characters is
-    refused.
+    ``q0 --M--> q1``, tables, and sentences such as "On input M, move to state q1". As in a finite
+    automaton, an event without a transition fails.
+
+    Args:
+        text: The answer, with at most 20,000 characters.
+        events: The names of the events.
+
+    Raises:
+        PlanError: No automaton can be read from the answer.
 
     Example:
         >>> text = "δ(q0, M) → q1, δ(q1, P) → q2. The accepting state is q2."
@@ -43,23 +49,23 @@ def parse_automaton(text: str, events: Iterable[str]) -> CountingRewardAutomaton
             fix="ask for the transition function only",
         )
     names = list(events)
-    plain = _plain(text)
-    rules = _first_of_each(read_rules(plain, names))
+    plain = _strip_markup(text)
+    rules = _merge_duplicates(read_rules(plain, names))
     if not rules:
         raise PlanError("there is no transition function in the answer")
     known = list(dict.fromkeys(name for rule in rules for name in (rule.source, rule.target)))
-    accepting = _accepting(plain, known)
+    accepting = _find_accepting(plain, known)
     if not accepting:
         raise PlanError(f"the answer does not say which of {', '.join(known)} is accepting")
-    rules = _without_traps(rules, accepting)
+    rules = _remove_traps(rules, accepting)
     if not rules:
         raise PlanError(f"nothing leads to {', '.join(accepting)}")
-    initial = _initial(plain, known) or rules[0].source
-    return _machine(rules, names, initial, accepting)
+    initial = _find_initial(plain, known) or rules[0].source
+    return _build_machine(rules, names, initial, accepting)
 
 
-def _without_traps(rules: Sequence[Rule], accepting: Sequence[str]) -> list[Rule]:
-    """Without the states from which nothing is accepted: to go there is to fail."""
+def _remove_traps(rules: Sequence[Rule], accepting: Sequence[str]) -> list[Rule]:
+    """Remove the states from which no accepting state can be reached."""
     alive = set(accepting)
     while True:
         more = {rule.source for rule in rules if rule.target in alive} - alive
@@ -68,22 +74,22 @@ def _without_traps(rules: Sequence[Rule], accepting: Sequence[str]) -> list[Rule
         alive |= more
 
 
-def _machine(
+def _build_machine(
     rules: Sequence[Rule], names: Sequence[str], initial: str, accepting: Sequence[str]
 ) -> CountingRewardAutomaton:
-    """Complete words end at once; what is not described, and two events at once, fail."""
+    """Build the machine. It ends in accepting states; missing transitions and two events fail."""
     if initial in accepting:
         raise PlanError(f"the automaton accepts at once, in {initial}")
     failed = FAILED if FAILED not in {rule.target for rule in rules} else f"{FAILED} at once"
     states = [initial, *(rule.source for rule in rules), *(rule.target for rule in rules)]
-    going = [state for state in dict.fromkeys(states) if state not in accepting]
+    nonterminal = [state for state in dict.fromkeys(states) if state not in accepting]
     alone = {
         name: " & ".join([name, *(f"!{other}" for other in names if other != name)])
         for name in names
     }
     pairs = [f"{one} & {other}" for one, other in combinations(names, 2)]
     transitions = []
-    for state in going:
+    for state in nonterminal:
         own = {rule.event: rule.target for rule in rules if rule.source == state}
         for event, target in own.items():
             reward = 1.0 if target in accepting else 0.0
@@ -96,7 +102,7 @@ def _machine(
     return CountingRewardAutomaton(
         propositions=names,
         initial=initial,
-        states=going,
+        states=nonterminal,
         terminal=[*dict.fromkeys(accepting), failed],
         accepting=list(dict.fromkeys(accepting)),
         transitions=transitions,
@@ -104,11 +110,8 @@ def _machine(
     )
 
 
-# Reading
-
-
-def _plain(text: str) -> str:
-    """LaTeX and Markdown without their marks, and without words that are too long for names."""
+def _strip_markup(text: str) -> str:
+    """Remove the markup of LaTeX and Markdown, and words that are too long for names."""
     text = re.sub(r"\\(?:text|mathrm|mathit|mathbf)\s*\{([^{}]*)\}", r"\1", text)
     text = re.sub(r"\\(?:right|long)?(?:rightarrow|arrow)|\\to\b|\\mapsto|→|⟶|=>|⇒", "->", text)
     text = re.sub(r"\\delta\b|δ|\bdelta\b", "δ", text)
@@ -116,12 +119,12 @@ def _plain(text: str) -> str:
     text = re.sub(r"[₀-₉]", lambda m: str(ord(m[0]) - ord("₀")), text)
     text = re.sub(r"[$`*\\&{}“”\"']", "", text)
     text = re.sub(r"(?i)\bstate\s+(\d+)\b", r"q\1", text)
-    # At the end, because without their marks words have grown together.
-    return re.sub(r"\w++", lambda m: m[0] if len(m[0]) <= MAX_WORD else " ", text)
+    # This comes last, because removing markup joins words.
+    return re.sub(r"\w++", lambda m: m[0] if len(m[0]) <= MAX_NAME else " ", text)
 
 
-def _first_of_each(rules: Sequence[Rule]) -> list[Rule]:
-    """A model may say a thing twice; if it says two things, there is no such automaton."""
+def _merge_duplicates(rules: Sequence[Rule]) -> list[Rule]:
+    """Merge rules that are stated twice, and refuse rules that contradict each other."""
     found: dict[tuple[str, str], Rule] = {}
     for rule in rules:
         known = found.setdefault((rule.source, rule.event), rule)
@@ -133,7 +136,7 @@ def _first_of_each(rules: Sequence[Rule]) -> list[Rule]:
     return list(found.values())
 
 
-def _accepting(text: str, known: Sequence[str]) -> list[str]:
+def _find_accepting(text: str, known: Sequence[str]) -> list[str]:
     found: list[str] = []
     states = frozenset(known)
     for line in re.split(r"\n|(?<=[.;])\s", text):
@@ -142,21 +145,21 @@ def _accepting(text: str, known: Sequence[str]) -> list[str]:
         word = re.search(r"(?i)\b(?:accept(?:ing|ance|s)?|final)\b|\bF\s*=", line)
         if word:
             after, before = (
-                _states(part, states) for part in (line[word.end() :], line[: word.start()])
+                _find_states(part, states) for part in (line[word.end() :], line[: word.start()])
             )
-            aside = line[: word.start()].rstrip().endswith("(")  # q2 (accepting)
-            told = "=" in line or "->" in line  # δ(q1, P) = q2, which is accepting
-            found += before[-1:] if (aside or told) and before else after or before
+            is_remark = line[: word.start()].rstrip().endswith("(")  # q2 (accepting)
+            is_rule = "=" in line or "->" in line  # δ(q1, P) = q2, which is accepting
+            found += before[-1:] if (is_remark or is_rule) and before else after or before
     return [state for state in dict.fromkeys(found) if "trap" not in state and "dead" not in state]
 
 
-def _states(text: str, known: Collection[str]) -> list[str]:
+def _find_states(text: str, known: Collection[str]) -> list[str]:
     return [state_key(name) for name in re.findall(STATE, text) if state_key(name) in known]
 
 
-def _initial(text: str, known: Sequence[str]) -> str | None:
+def _find_initial(text: str, known: Sequence[str]) -> str | None:
     for line in text.splitlines():
         if re.search(r"(?i)\b(?:initial|start(?:ing)?)\b", line):
-            for name in _states(line, known):
+            for name in _find_states(line, known):
                 return name
     return None

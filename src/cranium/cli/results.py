@@ -1,0 +1,159 @@
+"""``cranium results`` and ``cranium report``: the results of experiments."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cranium._runtime.terminal import visible_text
+from cranium.cli.arguments import JsonOption
+from cranium.cli.output import print_json, print_line, report_errors_as_json, table_console
+from cranium.errors import InvalidArgumentError
+from cranium.io import check_writable
+
+if TYPE_CHECKING:
+    from cranium.experiments.results import Study
+
+__all__ = ["RESULTS", "print_damage_warnings", "report", "results"]
+
+RESULTS = Path("results")
+"""The default folder of results."""
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The folder of `cranium reproduce`.")
+]
+
+
+@contextmanager
+def print_damage_warnings() -> Iterator[None]:
+    """Print each warning about a damaged record once, at the end of the block."""
+    from cranium.experiments import DamagedRecordWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", DamagedRecordWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(each.message) for each in caught):
+                print_line(f"  {text}")
+
+
+def results(
+    folder: FolderArgument = RESULTS,
+    csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write a row for each trial.")
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option("--parquet", metavar="FILE", help="Write the same rows as Parquet."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the results of experiments, one table for each.
+
+    Use it to read results in a terminal, or to export them. IQM is the interquartile mean with its
+    95 % bootstrap interval; mean and standard deviation are given if every trial was solved.
+
+    For example:
+
+        cranium results results --csv trials.csv
+    """
+    from cranium.experiments.results import export
+
+    with report_errors_as_json(as_json):
+        for path, suffix in ((csv, ".csv"), (parquet, ".parquet")):
+            if path is not None and path.suffix != suffix:
+                raise InvalidArgumentError(f"the file ends in {suffix}, not {path.name!r}")
+            if path is not None:
+                check_writable(path)
+        studies = _read_studies(folder)
+        for path in (csv, parquet):
+            if path is not None:
+                export(studies, path)
+    if as_json:
+        print_json({study.folder.name: _study_to_json(study) for study in studies}, indent=2)
+        return
+    for study in studies:
+        _print_table(study)
+    for path in (csv, parquet):
+        if path is not None:
+            print_line(f"wrote {path}")
+
+
+def _read_studies(folder: Path) -> list[Study]:
+    from cranium.experiments.results import find_studies, read_study
+
+    with print_damage_warnings():
+        return [read_study(path) for path in find_studies(folder)]
+
+
+def _study_to_json(study: Study) -> dict[str, object]:
+    from cranium.experiments.aggregate import totals
+    from cranium.experiments.results import summary_data
+
+    return {
+        "missing": study.missing,
+        "failed": len(study.failed),
+        "groups": [summary_data(group) for group in (*study.groups, *totals(study))],
+    }
+
+
+def _print_table(study: Study) -> None:
+    from rich.table import Table
+
+    from cranium.experiments.aggregate import totals
+    from cranium.experiments.results import NUMBERS, cells, number
+
+    table = Table(
+        title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
+    )
+    has_sizes = study.config.name == "complexity"
+    numbers = ("states", "transitions") if has_sizes else NUMBERS
+    for name in ("method", "case", *numbers):
+        table.add_column(name, justify="left" if name in ("method", "case") else "right")
+    for group in (*study.groups, *totals(study)):
+        if has_sizes:
+            sizes: Mapping[str, Any] = next((r.result for r in group.records if r.done), {})
+            row = [number(sizes.get(name)) for name in numbers]
+        else:
+            row = cells(group)
+        table.add_row(*(visible_text(cell) for cell in (group.method, group.case, *row)))
+    table_console().print(table)
+    if study.missing:
+        print_line(f"{study.missing:,} trials are missing; the same cranium reproduce continues")
+    if study.failed:
+        print_line(
+            f"{len(study.failed):,} trials failed, including those for tuning; see --retry-failed"
+        )
+
+
+def report(
+    folder: FolderArgument = RESULTS,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The page to write; by default DIR/report.html."
+        ),
+    ] = None,
+) -> None:
+    """Write one web page with the results of experiments: figures, tables, automata, settings.
+
+    Use it to read or share everything that `cranium reproduce` computed. The page is one file and
+    needs no network.
+
+    For example:
+
+        cranium report results
+    """
+    from cranium.figures.page import write_report
+
+    path = output or folder / "report.html"
+    if output is not None or folder.is_dir():
+        check_writable(path)
+    write_report(_read_studies(folder), path, follow_links=output is not None)
+    print_line(f"wrote {path}")

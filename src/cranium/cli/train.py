@@ -1,0 +1,244 @@
+"""``cranium train``: learners on a task in a world."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import cranium
+from cranium._runtime.interrupt import endings, finishing
+from cranium.aamdp.registry import make_env
+from cranium.arguments import check_count
+from cranium.cli.arguments import (
+    JsonOption,
+    LanguageOption,
+    TaskArgument,
+    WorldArgument,
+    WorldOptions,
+    load_task,
+    parse_count,
+    parse_pairs,
+    parse_world_options,
+)
+from cranium.cli.output import (
+    INTERRUPTED,
+    print_json,
+    print_line,
+    report_errors_as_json,
+    write_or_rescue,
+)
+from cranium.cli.training_report import (
+    FaultTolerantOutput,
+    TrainingRun,
+    print_run,
+    print_run_line,
+    print_summary,
+    run_to_json,
+)
+from cranium.errors import InvalidArgumentError
+from cranium.io import check_writable
+from cranium.learners import LearnerConfig, Schedule, TrainingResult
+from cranium.learners.registry import choose_config
+
+__all__ = ["train"]
+
+WHOLE_NUMBERS = re.compile(r"\(?\s*+\d++(?:\s*+,\s*+\d++)*+\s*+,?\s*+\)?")
+_DECIMAL = r"(\d++(?:\.\d++)?|\.\d++)"
+SCHEDULE = re.compile(rf"{_DECIMAL}:{_DECIMAL}:(\d++)(?::(\w+))?")
+
+
+def train(
+    world: WorldArgument,
+    task: TaskArgument = None,
+    language: LanguageOption = None,
+    learners: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learner",
+            metavar="ID",
+            help="A learner; `cranium learners` lists them. Repeat it to compare several.",
+            show_default="cql",
+        ),
+    ] = None,
+    steps: Annotated[
+        str, typer.Option("--steps", help="How many environment steps to take: 500, 100k, 2M.")
+    ] = "100k",
+    seed: Annotated[int, typer.Option("--seed", help="The random seed.")] = 0,
+    seeds: Annotated[
+        int,
+        typer.Option("--seeds", help="How many seeds to train with, counting up from --seed."),
+    ] = 1,
+    until_solved: Annotated[
+        bool, typer.Option("--until-solved", help="Stop when every instance is solved.")
+    ] = False,
+    every: Annotated[
+        str | None, typer.Option("--every", help="How many steps between two evaluations.")
+    ] = None,
+    shaping: Annotated[
+        bool, typer.Option("--shaping", help="Shape the rewards by the automaton.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a hyperparameter of the learner, such as learning_rate=0.1, hidden=64,64 or "
+            "exploration=1:0.1:5000 (from 1 to 0.1 over 5,000 samples). Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    options: WorldOptions = None,
+    save: Annotated[
+        Path | None, typer.Option("--save", metavar="FILE", help="Save the agent (.npz).")
+    ] = None,
+    curve: Annotated[
+        Path | None, typer.Option("--curve", metavar="PICTURE", help="Draw the learning curves.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Train an agent on a task in a world.
+
+    Use it to learn a task, or to compare learners by how many samples they need. The greedy policy
+    is evaluated without exploration: exactly in a finite world, for every instance of the task and
+    against the optimum; in ten episodes in other worlds. Ctrl-C, SIGTERM and a closed window end
+    the training and keep what was learned. The learners with networks need the extra deep.
+
+    For example:
+
+        cranium train Letter anbcdn --learner planner --learner cql --curve curves.png
+        cranium train Office --language "mail person never decoration" --save agent.npz
+    """
+    with endings(), report_errors_as_json(as_json):
+        names = learners or ["cql"]
+        _check_outputs(save, curve, names, seeds)
+        world_options = parse_world_options(options)
+        automaton = load_task(world, task, language)
+        env = make_env(world, automaton, world_options)
+        given = {**_parse_settings(settings), **({"shaping": True} if shaping else {})}
+        all_seeds = range(seed, seed + check_count("--seeds", seeds))
+        # All settings are checked before the first learner is trained.
+        configs = [(name, choose_config(name, None, given)) for name in names]
+        output = FaultTolerantOutput(quiet=as_json)
+        report = print_run_line if seeds > 1 else partial(print_run, automaton.name)
+        runs: list[TrainingRun] = []
+        for run in _train_each(
+            env,
+            configs,
+            all_seeds,
+            steps=parse_count(steps),
+            until_solved=until_solved,
+            evaluate_every=None if every is None else parse_count(every),
+            progress=not as_json and sys.stderr.isatty(),
+        ):
+            runs.append(run)
+            # The agent is saved before anything is printed, because printing can fail.
+            if save is not None:
+                _save_agent(run.result, {"world": world, "options": world_options}, save)
+            output.print_with(partial(report, run))
+        _finish(runs, automaton.name or "", curve, save, output)
+    if as_json:
+        print_json([run_to_json(run) for run in runs], indent=2)
+    if runs[-1].result.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _train_each(
+    env: cranium.AutomatonAugmentedMDP,
+    configs: Sequence[tuple[str, LearnerConfig]],
+    seeds: Iterable[int],
+    *,
+    steps: int,
+    until_solved: bool,
+    evaluate_every: int | None,
+    progress: bool,
+) -> Iterator[TrainingRun]:
+    """Train each learner with each seed, until a run is interrupted."""
+    for (learner, config), seed in product(configs, seeds):
+        start = time.perf_counter()
+        result = cranium.train(
+            env,
+            learner,
+            steps=steps,
+            seed=seed,
+            until="solved" if until_solved else None,
+            config=config,
+            evaluate_every=evaluate_every,
+            progress=progress,
+        )
+        yield TrainingRun(result, time.perf_counter() - start)
+        if result.interrupted:
+            return
+
+
+def _check_outputs(save: Path | None, curve: Path | None, learners: list[str], seeds: int) -> None:
+    """Refuse paths that could not be written at the end, before training starts."""
+    if save is not None:
+        from cranium.learners.policy_files import check_path
+
+        check_path(save)
+        if len(learners) > 1 or seeds > 1:
+            raise InvalidArgumentError(
+                "--save writes one agent", fix="give one --learner and one seed"
+            )
+        check_writable(save)
+    if curve is not None:
+        from cranium.figures.curves import check_picture
+
+        check_writable(check_picture(curve))
+
+
+def _save_agent(result: TrainingResult, recipe: dict[str, Any], path: Path) -> None:
+    """Save the policy with the world that it was trained in."""
+    with finishing():
+        policy = result.policy
+        write_or_rescue(replace(policy, about={**policy.about, "recipe": recipe}).save, path)
+
+
+def _finish(
+    runs: list[TrainingRun],
+    title: str,
+    curve: Path | None,
+    save: Path | None,
+    output: FaultTolerantOutput,
+) -> None:
+    """Draw the learning curves, and print a summary and the names of the files."""
+    results = [run.result for run in runs]
+    if curve is not None:
+        from cranium.figures import draw_curves
+
+        write_or_rescue(lambda path: draw_curves(results, path, title=title), curve)
+    if len({result.seed for result in results}) > 1:
+        output.print_with(lambda: print_summary(results))
+    written = [f"wrote {path}" for path in (save, curve) if path is not None]
+    if written:
+        output.print_with(lambda: print_line("\n".join(written)))
+    output.raise_failure()
+
+
+def _parse_settings(given: list[str] | None) -> dict[str, Any]:
+    pairs = parse_pairs(given, "a setting", "learning_rate=0.1")
+    return {name: _parse_setting(value) for name, value in pairs}
+
+
+def _parse_setting(text: str) -> Any:
+    """Read JSON, whole numbers separated by commas, or a schedule; anything else is a name."""
+    try:
+        return json.loads(text.lower())
+    except ValueError:
+        pass
+    if WHOLE_NUMBERS.fullmatch(text):
+        return tuple(int(digits) for digits in re.findall(r"\d+", text))
+    if found := SCHEDULE.fullmatch(text):
+        first, last, over, unit = found.groups("samples")
+        return Schedule(float(first), float(last), int(over), unit)  # type: ignore[arg-type]
+    return text
