@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cranium.aamdp.labelling import check_labelling_function
-from cranium.aamdp.task_step import TaskReader, TaskStep, evaluate_reward, task_info
+from cranium.aamdp.task_step import TaskReader, TaskStep, end_of_step, evaluate_reward, task_info
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
@@ -209,8 +209,12 @@ class Monitor:
         reward = evaluate_reward(read.reward, before, action, after)
         self._refused = False
         steps = status.steps + 1
-        truncated, terminated = steps == self.horizon, bool(terminated)  # NumPy's, too
-        ended = read.ends or terminated
+        ended, truncated = end_of_step(
+            machine_ended=read.ends,
+            terminated=terminated,
+            truncated=False,
+            at_horizon=steps == self.horizon,
+        )
         self.status = MonitorStatus(
             configuration=read.configuration,
             label=read.label,
@@ -220,7 +224,7 @@ class Monitor:
             success=read.success,
             terminal=ended,
             truncated=truncated,
-            ground_terminated=terminated,
+            ground_terminated=bool(terminated),
             why=""
             if read.success or not (ended or truncated)
             else self._why(read, terminated=terminated),

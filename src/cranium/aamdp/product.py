@@ -1,7 +1,7 @@
 """The automaton-augmented MDP: an environment whose reward is an automaton's.
 
-terminated = the ground environment terminated, or the machine is in a terminal state;
-truncated = the ground environment truncated, or the horizon is reached.
+How an episode ends is defined in :func:`~cranium.aamdp.task_step.end_of_step`, the reward of a step
+in :func:`~cranium.aamdp.task_step.evaluate_reward`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.aamdp.labelling import WorldEvents, choose_labelling
-from cranium.aamdp.task_step import TaskReader, evaluate_reward, task_info
+from cranium.aamdp.task_step import TaskReader, end_of_step, evaluate_reward, task_info
 from cranium.aamdp.wrapper_arguments import can_be_made_again
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -262,10 +262,14 @@ class AutomatonAugmentedMDP(
             self._observation = after
         info = {**info, **told} if info else told.copy()
         if ended or terminated or truncated or left == 1:
-            if left == 1:
-                truncated = True
             if terminated:
-                info["ground_terminated"] = ended = True
+                info["ground_terminated"] = True
+            ended, truncated = end_of_step(
+                machine_ended=ended,
+                terminated=terminated,
+                truncated=truncated,
+                at_horizon=left == 1,
+            )
             self.last_end = (ended, truncated, left - 1)
             left = 1
         self.steps_left, self.last_reward = left - 1, reward

@@ -15,7 +15,7 @@ from cranium.errors import LabelError, UnknownNameError, WorldError
 from cranium.tables.configurations import apply_limit, is_overflow
 from cranium.worlds.protocols import LabellingFunction, Observation
 
-__all__ = ["TaskReader", "TaskStep", "evaluate_reward", "task_info"]
+__all__ = ["TaskReader", "TaskStep", "end_of_step", "evaluate_reward", "task_info"]
 
 
 class TaskStep(NamedTuple):
@@ -135,6 +135,27 @@ def evaluate_reward(
     """
     paid = float(reward(before, action, after) if isinstance(reward, RewardFunction) else reward)
     return paid if ground_reward is None else paid + ground_reward
+
+
+def end_of_step(
+    *, machine_ended: bool, terminated: bool, truncated: bool, at_horizon: bool
+) -> tuple[bool, bool]:
+    """Return whether a step of the product is terminated, and whether it is truncated.
+
+    This is the rule of the product for how episodes end. Learners bootstrap on truncation, and
+    never on termination.
+
+    Args:
+        machine_ended: Whether the machine is in a terminal state, or a counter has overflowed.
+        terminated: Whether the ground environment terminated.
+        truncated: Whether the ground environment truncated.
+        at_horizon: Whether this is the last step of the horizon.
+
+    Example:
+        >>> end_of_step(machine_ended=True, terminated=False, truncated=False, at_horizon=True)
+        (True, True)
+    """
+    return bool(machine_ended or terminated), bool(truncated or at_horizon)
 
 
 def task_info(
