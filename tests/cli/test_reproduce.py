@@ -226,7 +226,7 @@ def test_a_run_that_the_machine_ends_says_why_and_draws_no_figure(tmp_path, monk
     command = ["reproduce", "--config", "mine.toml", "--workers", "1"]
     folder = Path("results/complexity")
     with monkeypatch.context() as patch:
-        patch.setattr("cranium.cli.experiments._engine", lambda *_: FailingMachine())
+        patch.setattr("cranium.cli.reproduce._make_engine", lambda *_: FailingMachine())
         shown = call(*command, code=FAILED)
         assert "stopped: 1 trial was lost 3 times" in shown
         assert len(list(folder.glob("*-*.json"))) == 3
@@ -235,7 +235,7 @@ def test_a_run_that_the_machine_ends_says_why_and_draws_no_figure(tmp_path, monk
         assert "9 trials are still to be run" in Path("results/report.html").read_text()
     shown = call(*command)
     assert "9 trials in" in shown
-    assert "3 were there already" in shown
+    assert "3 existed already" in shown
     assert (folder / "complexity.png").exists()
 
 

@@ -105,7 +105,7 @@ def test_without_jax_the_experiment_says_so_and_the_others_go_on(monkeypatch, tm
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(app, ["reproduce", "all", "--dry-run"])
     assert told.exit_code == 0
-    assert "deep is left out" in told.output
+    assert "deep is skipped" in told.output
     assert "office" in told.output
 
 
