@@ -526,7 +526,7 @@ def test_settings_are_numbers_words_lists_or_schedules(text, value):
         (["Office", "mail-delivery", "--steps", "0"], "a number of samples is written like 500, 100k"),
         (["Office", "mail-delivery", "--set", "discount=7"], "discount is a number from 0 to 1, not 7"),
         (["Office", "mail-delivery", "--set", "discount"], "a setting is NAME=VALUE"),
-        (["Office", "mail-delivery", "--set", "exploration=1:0.1"], "from 0 to 1, not '1:0.1'"),
+        (["Office", "mail-delivery", "--set", "exploration=1:0.1"], "a schedule or a rule, not '1:0.1'"),
         (["Office", "mail-delivery", "--set", "exploration=1:0:9:days"], "samples or episodes"),
         (["Office", "mail-delivery", "--set", "gamma=1"], "no such setting of cql: 'gamma'"),
         (["Office", "mail-delivery", "--with", "mail"], "an option of a world is NAME=VALUE"),

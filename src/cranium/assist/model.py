@@ -7,8 +7,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
-__all__ = ["Answer", "Message", "Model", "Request"]
+__all__ = ["Answer", "JSONObject", "Message", "Model", "Request"]
 
+JSONObject = dict[str, Any]
 Message = dict[str, str]
 """A message of a conversation: its ``role`` and its ``content``."""
 
@@ -51,13 +52,13 @@ class Request:
     """
 
     messages: tuple[Message, ...]
-    schema: dict[str, Any] | None = None
+    schema: JSONObject | None = None
     temperature: float = 0.0
     seed: int = 0
     max_tokens: int = 1000
 
     @property
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JSONObject:
         """Everything but the messages."""
         return {name: value for name, value in asdict(self).items() if name != "messages"}
 

@@ -20,14 +20,13 @@ from cranium.assist.bounded_http import (
     SizeLimitError,
     send_request,
 )
-from cranium.assist.model import Answer, Request
+from cranium.assist.model import Answer, JSONObject, Request
 from cranium.assist.server_keys import find_key
 from cranium.errors import CraniumError, InvalidArgumentError, ModelError, shorten
 
 __all__ = ["OpenAIModel"]
 
 T = TypeVar("T")
-JSONObject = dict[str, Any]
 LOCAL_URL = "http://127.0.0.1:8080/v1"
 """The default address of ``cranium llm serve``."""
 OPENAI_URL = "https://api.openai.com/v1"

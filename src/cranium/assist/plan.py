@@ -11,10 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from cranium.assist.model import JSONObject
 from cranium.errors import InvalidArgumentError, PlanError, UnknownNameError, shorten
 from cranium.languages import Language, parse_language
 
@@ -162,7 +163,7 @@ def find_mentioned_rewards(description: str) -> tuple[str, ...]:
     return ("success", *failure, *(["step_cost"] if steps else []))
 
 
-def build_plan_schema(events: Iterable[str], rewards: Iterable[str] = ()) -> dict[str, Any]:
+def build_plan_schema(events: Iterable[str], rewards: Iterable[str] = ()) -> JSONObject:
     """Build the JSON Schema of plans for these events.
 
     Args:
@@ -183,12 +184,12 @@ def build_plan_schema(events: Iterable[str], rewards: Iterable[str] = ()) -> dic
     }
     steps = {"type": "array", "items": _build_object(step), "minItems": 1, "maxItems": MAX_STEPS}
     forbidden = {"type": "array", "items": names, "maxItems": len(names["enum"])}
-    fields: dict[str, Any] = {"forbidden": forbidden, "steps": steps}
+    fields: JSONObject = {"forbidden": forbidden, "steps": steps}
     fields |= {name: {"type": "number"} for name in rewards}
     return _build_object(fields)
 
 
-def _build_object(properties: dict[str, Any]) -> dict[str, Any]:
+def _build_object(properties: JSONObject) -> JSONObject:
     return {
         "type": "object",
         "properties": properties,

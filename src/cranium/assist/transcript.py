@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from cranium.assist.model import Answer, Model, Request
+from cranium.assist.model import Answer, JSONObject, Model, Request
 from cranium.errors import FileAccessError, InvalidArgumentError, TranscriptError, shorten
 from cranium.io import read_text
 
@@ -44,7 +44,7 @@ class Exchange:
     request: Request
     answer: Answer
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JSONObject:
         """Return the line of a transcript, as plain data."""
         return {
             "hash": self.hash,
@@ -127,7 +127,7 @@ class Transcript:
             )
         return answer
 
-    def _write(self, data: dict[str, Any]) -> None:
+    def _write(self, data: JSONObject) -> None:
         if self.mode != "record":
             return
         try:
@@ -145,7 +145,7 @@ class Transcript:
             ) from None
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def _read_lines(path: Path) -> Iterator[JSONObject]:
     text = read_text(path, most=MAX_BYTES)
     for number, line in enumerate(text.rstrip("\n").split("\n"), 1):
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
@@ -104,7 +104,7 @@ class _Recipe(NamedTuple):
     """The world that an agent was trained in, as its file names it."""
 
     world: str
-    options: dict[str, OptionValue | list[Any]]
+    options: dict[str, OptionValue | list[object]]
 
 
 def _read_recipe(policy: cranium.Policy, agent: Path) -> _Recipe:
@@ -127,7 +127,7 @@ def _print_agent(policy: cranium.Policy, changes: Mapping[str, str]) -> None:
         print_line(f"world     not the one of the training: {'; '.join(changes.values())}")
 
 
-def _check_recorded_options(agent: Path, options: Mapping[str, OptionValue | list[Any]]) -> None:
+def _check_recorded_options(agent: Path, options: Mapping[str, OptionValue | list[object]]) -> None:
     """Refuse large numbers from a file, which could take hours or fill the memory.
 
     On the command line they are allowed.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.live import Live
@@ -105,7 +105,7 @@ def _save(episode: Episode, path: Path | None) -> None:
         print_line(f"wrote {path}")
 
 
-def _play(recorder: Recorder, actions: dict[str, Any]) -> None:
+def _play(recorder: Recorder, actions: dict[str, object]) -> None:
     def press(key: str) -> bool:
         over = recorder.moments[-1].over
         if key == "u" and len(recorder.moments) > 1:
@@ -119,17 +119,16 @@ def _play(recorder: Recorder, actions: dict[str, Any]) -> None:
     _run_screen(lambda: (recorder.episode, len(recorder.moments) - 1), press, PLAY_KEYS)
 
 
-def _map_keys(recorder: Recorder) -> dict[str, Any]:
+def _map_keys(recorder: Recorder) -> dict[str, object]:
     """Return the action of each key: by the names of the actions, and by their numbers."""
     import numpy as np
 
-    world: Any = recorder.env.unwrapped
     is_discrete = hasattr(recorder.env.action_space, "n")
     start = first_action(recorder.env)
     numbers = list(range(start, start + len(recorder.names)))
-    actions = numbers if is_discrete else list(getattr(world, "moves", ()))
+    actions = numbers if is_discrete else list(getattr(recorder.env.unwrapped, "moves", ()))
     keys = actions if is_discrete else range(len(actions))
-    mapping: dict[str, Any] = {
+    mapping: dict[str, object] = {
         str(key): action for key, action in zip(keys, actions, strict=True) if key in range(10)
     }
     mapping |= dict(zip(recorder.names, actions, strict=False))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -118,7 +118,7 @@ def _print_table(study: Study) -> None:
         table.add_column(name, justify="left" if name in ("method", "case") else "right")
     for group in (*study.groups, *totals(study)):
         if has_sizes:
-            sizes: Mapping[str, Any] = next((r.result for r in group.records if r.done), {})
+            sizes = next((r.result for r in group.records if r.done), {})
             row = [number(sizes.get(name)) for name in numbers]
         else:
             row = cells(group)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -197,7 +197,7 @@ def _check_outputs(save: Path | None, curve: Path | None, learners: list[str], s
         check_writable(check_picture(curve))
 
 
-def _save_agent(result: TrainingResult, recipe: dict[str, Any], path: Path) -> None:
+def _save_agent(result: TrainingResult, recipe: dict[str, object], path: Path) -> None:
     """Save the policy with the world that it was trained in."""
     with finishing():
         policy = result.policy
@@ -225,12 +225,12 @@ def _finish(
     output.raise_failure()
 
 
-def _parse_settings(given: list[str] | None) -> dict[str, Any]:
+def _parse_settings(given: list[str] | None) -> dict[str, object]:
     pairs = parse_pairs(given, "a setting", "learning_rate=0.1")
     return {name: _parse_setting(value) for name, value in pairs}
 
 
-def _parse_setting(text: str) -> Any:
+def _parse_setting(text: str) -> object:
     """Read JSON, whole numbers separated by commas, or a schedule; anything else is a name."""
     try:
         return json.loads(text.lower())
