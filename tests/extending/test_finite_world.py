@@ -100,7 +100,16 @@ class TestCommands:
         done = self.run("train", world, *words, check=False)  # 1: not every episode succeeds
         found = json.loads(done.stdout)[0]
         assert found["evaluation"][0]["success"] > 0.95
-        assert file.exists()
+        done = self.run("evaluate", str(file), "--world", world, "--json", check=False)
+        assert json.loads(done.stdout) == found["evaluation"]
+
+    def test_a_file_alone_does_not_choose_an_environment(self, tmp_path):
+        file = tmp_path / "agent.npz"
+        words = ("--steps", "2k", "-l", TASK, "--save", str(file), "--json")
+        self.run("train", "finite_world:lake/Lake-v0", *words, check=False)
+        done = self.run("evaluate", str(file), check=False)
+        assert done.returncode == 2
+        assert "no such world: 'lake/Lake-v0'" in done.stderr
 
     def test_worlds_lists_its_events(self):
         done = self.run("worlds", "finite_world:lake/Lake-v0")

@@ -12,7 +12,14 @@ from cranium.aamdp.labelling import (
 from cranium.aamdp.monitor import Monitor, MonitorStatus
 from cranium.aamdp.planning import Solution, find_product, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
-from cranium.aamdp.registry import CATALOGUE, find_world, make_product, make_world, register
+from cranium.aamdp.registry import (
+    CATALOGUE,
+    add_world,
+    find_world,
+    make_product,
+    make_world,
+    register,
+)
 from cranium.aamdp.tabular_product import TabularProduct
 
 register()
@@ -30,6 +37,7 @@ __all__ = [
     "Solution",
     "TabularEncoding",
     "TabularProduct",
+    "add_world",
     "check_labelling",
     "find_product",
     "find_world",

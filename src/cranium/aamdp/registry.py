@@ -27,6 +27,7 @@ from cranium.worlds.water import WaterWorld
 __all__ = [
     "CATALOGUE",
     "WorldEntry",
+    "add_world",
     "find_world",
     "make_env",
     "make_product",
@@ -276,26 +277,47 @@ def make_env(
     return AutomatonAugmentedMDP(made, automaton, **limits)
 
 
-def find_world(name: str) -> WorldEntry:
-    """Find a world by its name in the catalogue, in any case of letters, or by its Gymnasium id.
+_ADDED: dict[str, WorldEntry] = {}
 
-    An environment with a Gymnasium id must be registered already: no module is imported here,
-    because names also come from files.
+
+def add_world(gymnasium_id: str) -> WorldEntry:
+    """Let :func:`find_world` find an environment that is registered with Gymnasium.
+
+    Names of worlds also stand in files of agents, episodes and studies. A file may not choose among
+    all environments that are registered, and their arguments, so each has to be added first.
+
+    Example:
+        >>> add_world("FrozenLake-v1").horizon
+        100
+        >>> find_world("FrozenLake-v1").id
+        'FrozenLake-v1'
+    """
+    if gymnasium_id not in gym.registry:
+        raise UnknownNameError.of("environment in Gymnasium", gymnasium_id, gym.registry)
+    _ADDED[gymnasium_id] = WorldEntry(
+        gymnasium_id,
+        partial(gym.make, gymnasium_id),
+        "registered with Gymnasium",
+        gym.registry[gymnasium_id].max_episode_steps,
+        {},
+        gymnasium_id=gymnasium_id,
+    )
+    return _ADDED[gymnasium_id]
+
+
+def find_world(name: str) -> WorldEntry:
+    """Find a world by its name in the catalogue, in any case, or by an id that was added.
 
     Example:
         >>> find_world("letter").id
         'cranium/Letter-v0'
-        >>> find_world("FrozenLake-v1").horizon
-        100
     """
     for entry in CATALOGUE:
         if entry.name.lower() == name.lower():
             return entry
-    if name in gym.registry:
-        limit = gym.registry[name].max_episode_steps
-        make = partial(gym.make, name)
-        return WorldEntry(name, make, "registered with Gymnasium", limit, {}, gymnasium_id=name)
-    raise UnknownNameError.of("world", name, [entry.name for entry in CATALOGUE])
+    if name in _ADDED:
+        return _ADDED[name]
+    raise UnknownNameError.of("world", name, [*(entry.name for entry in CATALOGUE), *_ADDED])
 
 
 def register() -> None:

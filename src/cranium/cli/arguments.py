@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated
 
+import gymnasium
 import typer
 
 import cranium
-from cranium.aamdp.registry import find_world
+from cranium.aamdp.registry import add_world, find_world
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import print_line
 from cranium.drawing import check_drawing
@@ -31,6 +32,7 @@ __all__ = [
     "OutOption",
     "TaskArgument",
     "WorldArgument",
+    "WorldOption",
     "WorldOptions",
     "check_output_paths",
     "import_world",
@@ -55,21 +57,27 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def import_world(name: str) -> str:
-    """Import the module of MODULE:ID, which registers an environment, and return the id.
+    """Make a Gymnasium environment, ID or MODULE:ID, known as a world, and return the id.
 
-    Only names from the command line are passed here; files cannot import anything.
+    The module is imported, which registers the environment. Only names from the command line are
+    passed here: a file can neither import anything nor choose among all environments.
     """
-    module, colon, id_ = name.partition(":")
-    if not colon:
-        return name
+    module, colon, id_ = name.rpartition(":")
     try:
-        importlib.import_module(module)
+        if colon:
+            importlib.import_module(module)
     except (ImportError, ValueError) as problem:
         raise InvalidArgumentError(
             f"the module {shorten(module)} cannot be imported: {problem}",
             fix="MODULE:ID names a module on Python's path (PYTHONPATH=. for this folder)",
         ) from None
+    if colon or id_ in gymnasium.registry:
+        add_world(id_)
     return id_
+
+
+def _import_optional_world(name: str | None) -> str | None:
+    return None if name is None else import_world(name)
 
 
 WorldArgument = Annotated[
@@ -78,6 +86,16 @@ WorldArgument = Annotated[
         metavar="WORLD",
         help="A world of `cranium worlds`, or a Gymnasium environment, as ID or MODULE:ID.",
         callback=import_world,
+    ),
+]
+WorldOption = Annotated[
+    str | None,
+    typer.Option(
+        "--world",
+        metavar="WORLD",
+        help="The Gymnasium environment that the file names, as ID or MODULE:ID.",
+        callback=_import_optional_world,
+        show_default=False,
     ),
 ]
 TaskArgument = Annotated[

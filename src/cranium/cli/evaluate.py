@@ -16,6 +16,7 @@ from cranium.cli.arguments import (
     OptionValue,
     TaskArgument,
     WorldArgument,
+    WorldOption,
     WorldOptions,
     load_task,
     parse_world_options,
@@ -45,6 +46,7 @@ def evaluate(
         Path, typer.Argument(metavar="AGENT", help="An agent that `cranium train --save` wrote.")
     ],
     options: WorldOptions = None,
+    world: WorldOption = None,
     unknown: Annotated[
         Literal["error", "random", "nearest"],
         typer.Option("--unknown", help="How to act in a state that was not met in training."),
@@ -70,6 +72,8 @@ def evaluate(
             check_recording_path(record)
         policy = cranium.Policy.load(agent).with_unknown(unknown)
         recipe = _read_recipe(policy, agent)
+        if world is not None and world != recipe.world:
+            raise PolicyError(f"{agent} was trained in the world {recipe.world}, not in {world}")
         given = parse_world_options(options)
         _check_recorded_options(
             agent, {name: value for name, value in recipe.options.items() if name not in given}

@@ -16,6 +16,7 @@ from cranium.cli.arguments import (
     LanguageOption,
     TaskArgument,
     WorldArgument,
+    WorldOption,
     WorldOptions,
     load_task,
     parse_world_options,
@@ -150,6 +151,7 @@ def replay(
     speed: Annotated[
         float, typer.Option("--speed", help="Steps per second in a .gif or .mp4.")
     ] = SPEED,
+    world: WorldOption = None,  # noqa: ARG001 - reading it makes the world known
 ) -> None:
     """Show a recorded episode step by step, or write it as a video or a web page.
 
