@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,10 @@ from cranium.assist.automaton_parser import parse_automaton
 from cranium.assist.plan import parse_plan, plan_to_language
 from cranium.assist.transcript import Transcript
 from cranium.automata.alphabet import parse_word
+from cranium.cli.arguments import parse_count, parse_world_options
 from cranium.cli.ask import _read_events
+from cranium.cli.train import _parse_settings
+from cranium.errors import CraniumError
 from cranium.experiments import load_configs
 from cranium.languages import parse_language
 
@@ -75,6 +79,25 @@ def _read_configs(_: bytes, path: Path) -> None:
         config.quick()
 
 
+def _read_options(content: bytes, _: Path) -> None:
+    text = as_text(content)
+    for parse in (parse_count, lambda each: _both([f"name={each}"])):
+        with suppress(CraniumError):
+            parse(text)
+    _both([text])
+
+
+def _both(given: list[str]) -> None:
+    parse_world_options(given)
+    _parse_settings(given)
+
+
+OPTIONS = ["times=1..5", "layers=(64, 32)", "epsilon=1:0.1:5000:episodes", "2.5M", "x=[1, 2]"]
+OPTION_PARTS = [
+    "=", "..", ",", "(", ")", ":", "[", "]", "{", "}", "1", "0", "-", ".", "e999", "9" * 5000, "k",
+    "M", "_", " ", "nan", "inf", "true", "null", "none", "\"", "é", "²", "٣", "\ud800", "\n", "[" * 400,
+    "episodes", "samples",
+]  # fmt: skip
 SHAPES = [
     "*", "+", "?", "^N", "^M", "^2", "^(N+1)", "^999", "{2,3}", "{0,99}", "{50,}", "|", "&", "(",
     ")", " A", " B", " where N >= 0", " where N > M", " never D", " shuffle ", " finally ",
@@ -167,6 +190,7 @@ def texts() -> Iterator[tuple[str, Reader]]:
     events = "mail: an item of mail is collected\nperson: it is delivered\ndecoration: broken\n"
     yield "events", Reader(_changed([events]), lambda _, path: _read_events(path), ".yaml", 4)
     yield "TOML", Reader(_changed([TOML], TOML_PARTS), _read_configs, ".toml", 6)
+    yield "options", Reader(_changed(OPTIONS, OPTION_PARTS), _read_options, ".txt", 4)
     told = (Path(__file__).parents[1] / "tests/assist/recorded.jsonl").read_text("utf-8")
     lines = ["\n".join(told.splitlines()[:count]) for count in (1, 2, 4)]
     replay = lambda _, path: Transcript(mode="replay", path=path)  # noqa: E731

@@ -105,7 +105,9 @@ def test_a_person_edits_the_plan(tmp_path):
     terminal.type("e")
     terminal.expect("pays 7")
     terminal.expect("[a]ccept")
-    for nonsense in ("steps: []", "steps: 2026-01-01", "a: &a [*a]", "'"):
+    doubled = "\n".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 60))
+    bomb = f"a0: &a0 [x]\n{doubled}"  # a few bytes, and 2^59 values where they are written out
+    for nonsense in ("steps: []", "steps: 2026-01-01", "a: &a [*a]", "'", bomb):
         editor.write_text(f'#!/bin/sh\ncat > "$1" <<END\n{nonsense}\nEND\n')
         terminal.type("e")
         terminal.expect("rejected: ")

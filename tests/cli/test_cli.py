@@ -17,7 +17,9 @@ from typer.testing import CliRunner
 import cranium
 from cranium.aamdp import CATALOGUE
 from cranium.cli import app
+from cranium.cli.arguments import parse_world_options
 from cranium.cli.train import _parse_settings
+from cranium.errors import InvalidArgumentError
 from cranium.learners import Schedule
 
 GOOD, NOT_GOOD, BAD = 0, 1, 2
@@ -511,6 +513,19 @@ def test_train_takes_a_language_and_settings(run):
 )
 def test_settings_are_numbers_words_lists_or_schedules(text, value):
     assert _parse_settings([f"name={text}"]) == {"name": value}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["9" * 5000, f"1..{'9' * 5000}", f"1,{'9' * 5000}", f"1:0:{'9' * 5000}", "[" * 100_000],
+    ids=["digits", "range", "list", "schedule", "nested"],
+)
+@pytest.mark.parametrize("parse", [_parse_settings, parse_world_options])
+def test_values_that_python_cannot_read_are_refused_in_one_message(text, parse):
+    with pytest.raises(InvalidArgumentError, match="a value of at most 500 characters"):
+        parse([f"name={text}"])
+    nested = "[" * 499
+    assert parse([f"name={nested}"]) == {"name": nested}
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,8 @@ FirstOption = Annotated[
 
 OptionValue = int | float | str | bool | tuple[int, int] | None
 """The value of an option of a world."""
+MAX_VALUE = 500
+"""The greatest length of a value in NAME=VALUE."""
 DECIMAL = re.compile(r"-?(?:[0-9]++(?:\.[0-9]++)?|\.[0-9]++)(?:[eE][-+]?[0-9]++)?")
 
 
@@ -233,6 +235,10 @@ def parse_pairs(given: list[str] | None, kind: str, example: str) -> Iterator[tu
         if not (equals and name.isidentifier() and value):
             raise InvalidArgumentError(
                 f"{kind} is NAME=VALUE, such as {example}, not {shorten(text)}"
+            )
+        if len(value) > MAX_VALUE:  # Python reads no numbers of thousands of digits
+            raise InvalidArgumentError(
+                f"{kind} has a value of at most {MAX_VALUE} characters, not {len(value):,}"
             )
         yield name, value
 

@@ -214,8 +214,8 @@ class _Session:
         if edited == text:
             return found
         try:
-            answer = json.dumps(yaml.safe_load(edited), default=str)
-        except (yaml.YAMLError, ValueError, RecursionError) as problem:
+            answer = json.dumps(read_yaml(edited).data)
+        except (CraniumError, ValueError, RecursionError) as problem:
             raise PlanError(f"this is not a plan in YAML: {problem}") from None
         plan = assist.parse_plan(answer, found.events)
         return assist.replace_plan(found, plan, first=self.is_first, ignored=self.ignored)
