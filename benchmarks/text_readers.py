@@ -95,8 +95,8 @@ def _both(given: list[str]) -> None:
 OPTIONS = ["times=1..5", "layers=(64, 32)", "epsilon=1:0.1:5000:episodes", "2.5M", "x=[1, 2]"]
 OPTION_PARTS = [
     "=", "..", ",", "(", ")", ":", "[", "]", "{", "}", "1", "0", "-", ".", "e999", "9" * 5000, "k",
-    "M", "_", " ", "nan", "inf", "true", "null", "none", "\"", "é", "²", "٣", "\ud800", "\n", "[" * 400,
-    "episodes", "samples",
+    "M", "_", " ", "nan", "inf", "true", "null", "none", "\"", "é", "²", "٣", "\ud800", "\n",
+    "[" * 400, "episodes", "samples",
 ]  # fmt: skip
 SHAPES = [
     "*", "+", "?", "^N", "^M", "^2", "^(N+1)", "^999", "{2,3}", "{0,99}", "{50,}", "|", "&", "(",
