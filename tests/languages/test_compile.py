@@ -22,8 +22,8 @@ from cranium.languages import (
     shortest_words,
     words,
 )
-from cranium.languages.compiler import cases
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler import planning
+from cranium.languages.compiler.budget import Budget
 from cranium.languages.enumerate_words import _Lister
 from cranium.languages.membership import valuations
 
@@ -359,16 +359,16 @@ def test_every_phase_of_a_compilation_is_accounted_for():
     """Whatever the phase, a small budget is exceeded before the phase is over."""
     for text in ("A^N B^M C^N D^M", "(A | B)^5 C", "(A^N && B^M) C", "(A | B)* C & (A | B)^3 C"):
         parsed = parse_language(text)
-        CountingWork.spent = []
+        CountingBudget.spent = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("cranium.languages.compiler.compile.Work", CountingWork)
+            patch.setattr("cranium.languages.compiler.compile.Budget", CountingBudget)
             compile_language(parsed)
-        spent = {*CountingWork.spent}
+        spent = {*CountingBudget.spent}
         assert {"_nonnegative", "place", "_before", "_after", "explore", "visit"} <= spent
         assert {"merge_equal_states", "above_after", "emit"} <= spent
 
 
-class CountingWork(Work):
+class CountingBudget(Budget):
     """Remembers who has spent."""
 
     spent: ClassVar[list[str]] = []
@@ -418,13 +418,13 @@ def test_for_near_misses_no_word_is_asked_for_twice_and_no_length_in_vain(monkey
 def test_a_long_sequence_is_compiled_without_looking_at_all_pairs_of_its_parts(monkeypatch):
     """How often the variables of a part are looked for is linear in the number of parts."""
     counts = []
-    real = cases.variables_of
+    real = planning.variables_of
 
     def counting(node):
         counts[-1] += 1
         return real(node)
 
-    monkeypatch.setattr(cases, "variables_of", counting)
+    monkeypatch.setattr(planning, "variables_of", counting)
     for length in (100, 200):
         counts.append(0)
         compile_language("A^N " + "B C " * length + "D^N")

@@ -6,7 +6,6 @@ from cranium.languages.parser import as_language
 from cranium.languages.syntax import (
     Both,
     Choice,
-    Counted,
     Expression,
     Language,
     Letter,
@@ -138,7 +137,7 @@ _REPEATED = (-1, -1)
 
 def _occurrences(node: Expression, way: _Way) -> list[_Occurrence]:
     match node:
-        case Letter() | Counted():
+        case Letter():
             return []
         case Power(body=body, exponent=exponent):
             own = [(name, node, way) for name, _ in exponent.factors]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from cranium.automata.formula import Formula
 
@@ -17,8 +16,6 @@ __all__ = [
     "Both",
     "Choice",
     "Constraint",
-    "Counted",
-    "Counter",
     "Expression",
     "Language",
     "Letter",
@@ -152,52 +149,7 @@ class Both:
         return " & ".join(_inside(part, self) for part in self.parts)
 
 
-class Counter(NamedTuple):
-    """A counter: the exponent that it counts, and which of its purposes it serves.
-
-    Attributes:
-        variable: The exponent.
-        copy: Which of the counters with the same value it is.
-        offset: How much less than the exponent it holds.
-        bounded: Whether it has finitely many values, so that places can stand for them.
-    """
-
-    variable: str
-    copy: int
-    offset: int = 0
-    bounded: bool = False
-
-
-Skips = tuple[tuple[Counter, int], ...]
-"""Counters, each with how many of the first repetitions leave it alone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A power for which the compiler has decided what is counted; no text has one.
-
-    Attributes:
-        unit: What one repetition is.
-        low: How many repetitions there are at least.
-        high: How many there are at most, or None.
-        add: The counters to which every repetition adds one.
-        until: After how many repetitions some of these are full: more than that is never asked.
-        take: The counters from which every repetition takes one; it needs them not to be zero.
-        drain: The counters from which every repetition takes one unless they are zero.
-        empty: The counters that must be zero at the end.
-    """
-
-    unit: Expression
-    low: int = 0
-    high: int | None = None
-    add: Skips = ()
-    take: Skips = ()
-    drain: Skips = ()
-    empty: tuple[Counter, ...] = ()
-    until: Skips = ()
-
-
-Expression = Letter | Sequence | Choice | Repeat | Power | Shuffle | Both | Counted
+Expression = Letter | Sequence | Choice | Repeat | Power | Shuffle | Both
 _TIGHTNESS: dict[type, int] = {Shuffle: 0, Both: 1, Choice: 2, Sequence: 3, Repeat: 4, Power: 4}
 
 
@@ -217,7 +169,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
     match node:
         case Letter():
             return ()
-        case Repeat(body=body) | Power(body=body) | Counted(unit=body):
+        case Repeat(body=body) | Power(body=body):
             return (body,)
     return node.parts
 

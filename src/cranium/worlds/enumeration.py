@@ -18,8 +18,8 @@ from cranium.worlds.observations import copy_observation
 from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, StateKey
 from cranium.worlds.sampling import Generator, Sampling, draws, generators, reseed
 from cranium.worlds.table_builder import TableBuilder
-from cranium.worlds.tabular import TabularWorld, default_state_key
-from cranium.worlds.verification import Clock, Walk, lifted_limits, time_limit
+from cranium.worlds.tabular import TabularWorld
+from cranium.worlds.verification import Clock, Walk, default_state_key, lifted_limits, time_limit
 
 __all__ = ["enumerate_env", "longest_walk", "verify_model"]
 
@@ -209,7 +209,7 @@ class _Enumeration:
             for action in range(self.builder.num_actions):
                 # A state that is only reached at the end is not left again.
                 self.builder.pair([tried[state][action]] if state in tried else [])
-        return self.builder.finish(lambda state: self.snapshots[state].seen)
+        return self.builder.finish(lambda state: self.snapshots[state].seen, TabularWorld)
 
     def sampling(self, world: TabularWorld, starts: int) -> Sampling:
         """How much was tried."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,7 +13,9 @@ from cranium.errors import SpaceError, WorldError, shorten
 from cranium.worlds.observations import observation_key
 from cranium.worlds.probabilities import as_probabilities
 from cranium.worlds.protocols import Events, Observation
-from cranium.worlds.tabular import TabularWorld
+
+if TYPE_CHECKING:
+    from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TableBuilder"]
 
@@ -105,7 +107,9 @@ class TableBuilder:
                     "if nothing happens, the outcome is the same state",
                 )
 
-    def finish(self, observe: Callable[[Hashable], Observation]) -> TabularWorld:
+    def finish(
+        self, observe: Callable[[Hashable], Observation], table: type[TabularWorld]
+    ) -> TabularWorld:
         """Return the table."""
         initial = np.zeros(len(self.numbers))
         for number, probability in self.starts.items():
@@ -121,7 +125,7 @@ class TableBuilder:
                 observations.append(observed)
             observation[number] = seen[key]
         columns = list(zip(*self.outcomes, strict=True)) or [(), (), (), (), ()]
-        return TabularWorld(
+        return table(
             np.array(self.first, np.int32),
             np.array(columns[0], np.int32),
             np.array(columns[1], np.float64),

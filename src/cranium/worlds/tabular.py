@@ -24,6 +24,8 @@ from cranium.worlds.protocols import (
     StateKey,
 )
 from cranium.worlds.sampling import Sampling
+from cranium.worlds.table_builder import TableBuilder
+from cranium.worlds.verification import Walk
 
 __all__ = ["TabularWorld"]
 
@@ -164,8 +166,6 @@ class TabularWorld:
             >>> TabularWorld.of(OfficeWorld(mail=1)).is_deterministic
             True
         """
-        from cranium.worlds.table_builder import TableBuilder
-
         builder = TableBuilder(world.action_space, max_states)
         builder.begin(world.initial({}))
 
@@ -181,7 +181,7 @@ class TabularWorld:
                     for o in world.outcomes(state, action)
                 )
         builder.check_alive()
-        return builder.finish(world.observe)
+        return builder.finish(world.observe, cls)
 
     @classmethod
     def from_model(cls, env: gym.Env[Any, Any], labelling: LabellingFunction) -> TabularWorld:
@@ -193,8 +193,6 @@ class TabularWorld:
             >>> TabularWorld.from_model(env, goal).num_states
             16
         """
-        from cranium.worlds.table_builder import TableBuilder
-
         base: Any = env.unwrapped
         if not hasattr(base, "P"):
             raise WorldError(
@@ -228,7 +226,7 @@ class TabularWorld:
                     if p != 0  # what is no probability is refused in the end
                 )
         builder.check_alive()
-        return builder.finish(lambda state: state)
+        return builder.finish(lambda state: state, cls)
 
     def verify(
         self,
@@ -265,8 +263,6 @@ class TabularWorld:
             >>> TabularWorld.of(env).verify(env, steps=500)
             500
         """
-        from cranium.worlds.verification import Walk
-
         return Walk(self, env, labelling, state_key, seed).run(steps, longest)
 
 
@@ -294,10 +290,3 @@ def call_reward_function(
         fix = "let it return a number for every (s, a, s′)"
     step = f"s = {shorten(before)}, a = {action}, s′ = {shorten(after)}"
     raise RewardError(f"{message} for {step}", fix=fix)
-
-
-def default_state_key(env: gym.Env[Any, Any]) -> StateKey:
-    """What tells the states of an environment apart, if nobody says it."""
-    if isinstance(env.unwrapped, FiniteWorld):
-        return lambda env, _: env.unwrapped.state  # type: ignore[attr-defined]
-    return lambda _, observation: observation_key(observation)

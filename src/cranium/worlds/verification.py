@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from math import log, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,8 +15,10 @@ from cranium.arguments import check_count
 from cranium.errors import WorldError, shorten
 from cranium.worlds.events import events_after_step
 from cranium.worlds.observations import copy_observation, observation_key
-from cranium.worlds.protocols import LabellingFunction, StateKey
-from cranium.worlds.tabular import TabularWorld, default_state_key
+from cranium.worlds.protocols import FiniteWorld, LabellingFunction, StateKey
+
+if TYPE_CHECKING:
+    from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["Clock", "Walk", "lasting_actions", "lifted_limits", "time_limit"]
 
@@ -262,7 +264,7 @@ def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
     """The actions with which an episode is expected to last longest, for each state: [S, A].
 
     Example:
-        >>> from cranium.worlds import LetterEnv
+        >>> from cranium.worlds import LetterEnv, TabularWorld
         >>> world = TabularWorld.of(LetterEnv.experiment(1))
         >>> bool(lasting_actions(world, 100).all())  # it never ends by itself
         True
@@ -288,7 +290,7 @@ def find_rooms(world: TabularWorld) -> tuple[NDArray[np.int32], NDArray[np.bool_
         The room of each state [S], and the actions that cannot leave it [S, A].
 
     Example:
-        >>> from cranium.worlds import LetterEnv
+        >>> from cranium.worlds import LetterEnv, TabularWorld
         >>> room, stays = find_rooms(TabularWorld.of(LetterEnv.experiment(1)))
         >>> bool(room.max() > 0), bool(stays.all())  # once A has become B, it is never A again
         (True, False)
@@ -346,3 +348,10 @@ def lifted_limits(env: gym.Env[Any, Any]) -> Iterator[None]:
     finally:
         for one, limit in limits:
             one._max_episode_steps = limit
+
+
+def default_state_key(env: gym.Env[Any, Any]) -> StateKey:
+    """Return what tells the states of an environment apart unless the user says otherwise."""
+    if isinstance(env.unwrapped, FiniteWorld):
+        return lambda env, _: env.unwrapped.state  # type: ignore[attr-defined]
+    return lambda _, observation: observation_key(observation)

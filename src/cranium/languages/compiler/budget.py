@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from cranium.errors import LanguageError
 
-__all__ = ["Work"]
+__all__ = ["Budget"]
 
-MAX_WORK = 2_500_000
+MAX_STEPS = 2_500_000
 """At about 2 µs a step on a busy machine, this ends well within ten seconds."""
 
 
-class Work:
+class Budget:
     """Counts the steps that are looked at, so that no language takes for ever.
 
     Example:
-        >>> Work(2).spend(3)
+        >>> Budget(2).spend(3)
         Traceback (most recent call last):
         cranium.errors.LanguageError: the language is too large to compile: more than 2 steps had to
         be looked at
           fix: use smaller numbers, fewer exponents or fewer alternatives
     """
 
-    def __init__(self, most: int = MAX_WORK) -> None:
+    def __init__(self, most: int = MAX_STEPS) -> None:
         self.most = self.left = most
 
     def spend(self, steps: int = 1) -> None:

@@ -7,7 +7,19 @@ from itertools import count, product
 from math import prod
 from typing import Literal
 
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.budget import Budget
+from cranium.languages.compiler.ir import (
+    Both,
+    Choice,
+    Counted,
+    Counter,
+    Letter,
+    Node,
+    Repeat,
+    Sequence,
+    Shuffle,
+    Skips,
+)
 from cranium.languages.compiler.nfa import (
     Edge,
     Network,
@@ -19,18 +31,6 @@ from cranium.languages.compiler.nfa import (
     joined,
     summed,
 )
-from cranium.languages.syntax import (
-    Both,
-    Choice,
-    Counted,
-    Counter,
-    Expression,
-    Letter,
-    Repeat,
-    Sequence,
-    Shuffle,
-    Skips,
-)
 
 __all__ = ["When", "build_network"]
 
@@ -39,10 +39,10 @@ When = Literal["first", "last"]
 
 
 def build_network(
-    plan: Expression,
+    plan: Node,
     when: Mapping[int, When],
     rename: Mapping[Counter, Counter],
-    work: Work | None = None,
+    budget: Budget | None = None,
 ) -> Network:
     """Build the machine of a plan.
 
@@ -51,7 +51,7 @@ def build_network(
         when: For each counted part, by its number in reading order, when it is counted; ``"last"``
             unless it says otherwise.
         rename: Counters that share another counter.
-        work: What may still be spent.
+        budget: The steps that compilation may still take.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -60,27 +60,27 @@ def build_network(
         >>> [step.letter for step in network.steps[network.start]]
         ['A']
     """
-    sketch = _Sketch(when, rename, work or Work())
+    sketch = _Sketch(when, rename, budget or Budget())
     start = sketch.place()
     end = sketch.build(plan, start)
-    return folded(joined(sketch.edges, start, end, sketch.work), sketch.work)
+    return folded(joined(sketch.edges, start, end, sketch.budget), sketch.budget)
 
 
 class _Sketch:
     """Places and edges while they are being drawn."""
 
     def __init__(
-        self, when: Mapping[int, When], rename: Mapping[Counter, Counter], work: Work
+        self, when: Mapping[int, When], rename: Mapping[Counter, Counter], budget: Budget
     ) -> None:
         self.when = when
-        self.work = work
+        self.budget = budget
         self.rename = rename
         self.edges: dict[int, list[Edge]] = {}
         self.blocks = count()
 
     def place(self) -> int:
         check_places(len(self.edges))
-        self.work.spend()
+        self.budget.spend()
         number = len(self.edges)
         self.edges[number] = []
         return number
@@ -88,7 +88,7 @@ class _Sketch:
     def pass_to(self, source: int, target: int, tests: Tests | None = None) -> None:
         self.edges[source].append(Edge("before", target, tests=tuple((tests or {}).items())))
 
-    def build(self, node: Expression, start: int) -> int:
+    def build(self, node: Node, start: int) -> int:
         """Draw an expression from a place; the place where it ends."""
         match node:
             case Letter(name=name):
@@ -194,10 +194,10 @@ class _Sketch:
         """Draw parts that go on at the same time, as the product of their machines."""
         parts = []
         for part in node.parts:
-            sketch = _Sketch(self.when, self.rename, self.work)
+            sketch = _Sketch(self.when, self.rename, self.budget)
             sketch.blocks = self.blocks
             begin = sketch.place()
-            parts.append(joined(sketch.edges, begin, sketch.build(part, begin), self.work))
+            parts.append(joined(sketch.edges, begin, sketch.build(part, begin), self.budget))
         move = _together if isinstance(node, Both) else _apart
         first = tuple(part.start for part in parts)
         known = {first: start}
@@ -205,12 +205,12 @@ class _Sketch:
         end = self.place()
         while queue:
             here = queue.pop()
-            for step, after in move(parts, here, self.work):
+            for step, after in move(parts, here, self.budget):
                 if after not in known:
                     known[after] = self.place()
                     queue.append(after)
                 self._draw_step(known[here], step, known[after])
-            for tests in _ends_together(parts, here, self.work):
+            for tests in _ends_together(parts, here, self.budget):
                 self.edges[known[here]].append(Edge("before", end, "", tuple(tests)))
         return end
 
@@ -223,18 +223,18 @@ class _Sketch:
 Places = tuple[int, ...]
 
 
-def _apart(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[Step, Places]]:
+def _apart(parts: list[Network], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
     """One part reads a letter, the others wait."""
     for index, (part, place) in enumerate(zip(parts, here, strict=True)):
         for step in part.steps[place]:
-            work.spend(len(parts))
+            budget.spend(len(parts))
             yield step, (*here[:index], step.target, *here[index + 1 :])
 
 
-def _together(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[Step, Places]]:
+def _together(parts: list[Network], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
     """All parts read the same letter."""
     choices = [part.steps[place] for part, place in zip(parts, here, strict=True)]
-    work.spend(prod(map(len, choices)))
+    budget.spend(prod(map(len, choices)))
     for steps in product(*choices):
         if len({step.letter for step in steps}) == 1:
             tests = frozenset().union(*(step.tests for step in steps))
@@ -247,10 +247,10 @@ def _together(parts: list[Network], here: Places, work: Work) -> Iterator[tuple[
 
 
 def _ends_together(
-    parts: list[Network], here: Places, work: Work
+    parts: list[Network], here: Places, budget: Budget
 ) -> Iterator[frozenset[tuple[Counter, bool]]]:
     ways = [part.accepting[place] for part, place in zip(parts, here, strict=True)]
-    work.spend(prod(map(len, ways)))
+    budget.spend(prod(map(len, ways)))
     for tests in product(*ways):
         joint: frozenset[tuple[Counter, bool]] = frozenset().union(*tests)
         if consistent(joint):

@@ -7,24 +7,17 @@ from contextlib import suppress
 from itertools import islice, product
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.build_nfa import When, build_network
 from cranium.languages.compiler.determinise import AmbiguityError, Machine, determinise
 from cranium.languages.compiler.emit import emit
+from cranium.languages.compiler.ir import Choice, Counted, Counter, Letter, Node, walk
 from cranium.languages.compiler.nfa import Network
 from cranium.languages.compiler.planning import Plan, make_plan
 from cranium.languages.compiler.reduce import leave_out_the_impossible, merge_equal_states
 from cranium.languages.compiler.share_counters import Sharing
 from cranium.languages.parser import as_language
-from cranium.languages.syntax import (
-    Choice,
-    Counted,
-    Counter,
-    Expression,
-    Language,
-    Letter,
-    walk,
-)
+from cranium.languages.syntax import Language
 
 __all__ = ["compile_language", "language_class"]
 
@@ -65,13 +58,13 @@ def compile_language(
           fix: put an event between the parts that begin alike
     """
     task = as_language(language)
-    work = Work()
-    machine, counters = _smallest(task, first, work)
+    budget = Budget()
+    machine, counters = _smallest(task, first, budget)
     return emit(
         task,
         machine,
         counters,
-        work,
+        budget,
         reward=reward,
         failure_reward=failure_reward,
         name=name or str(task)[:200],
@@ -89,11 +82,11 @@ def language_class(machine: CountingRewardAutomaton) -> str:
     return f"counted with {k} counter{'s' if k > 1 else ''}" if k else "regular"
 
 
-def _smallest(task: Language, first: bool, work: Work) -> tuple[Machine, tuple[Counter, ...]]:
+def _smallest(task: Language, first: bool, budget: Budget) -> tuple[Machine, tuple[Counter, ...]]:
     """The deterministic machine with as few counters as sharing gives."""
-    plan, when, network, machine = _deterministic(task, first, work)
+    plan, when, network, machine = _deterministic(task, first, budget)
     rename: dict[Counter, Counter] = {}
-    sharing = Sharing(network, work)
+    sharing = Sharing(network, budget)
     counters = [counter for counter in plan.counters if not counter.bounded]
     for counter in list(counters[1:]):
         for other in counters[: counters.index(counter)]:
@@ -101,24 +94,24 @@ def _smallest(task: Language, first: bool, work: Work) -> tuple[Machine, tuple[C
                 continue
             trial = {**rename, counter: other}
             try:
-                shared = build_network(plan.expression, when, trial, work)
-                machine = determinise(shared, first=first, explain=False, work=work)
+                shared = build_network(plan.expression, when, trial, budget)
+                machine = determinise(shared, first=first, explain=False, budget=budget)
             except AmbiguityError:
                 continue
-            rename, sharing = trial, Sharing(shared, work)
+            rename, sharing = trial, Sharing(shared, budget)
             counters.remove(counter)
             break
-    return leave_out_the_impossible(merge_equal_states(machine, work), work), tuple(counters)
+    return leave_out_the_impossible(merge_equal_states(machine, budget), budget), tuple(counters)
 
 
 def _deterministic(
-    task: Language, first: bool, work: Work
+    task: Language, first: bool, budget: Budget
 ) -> tuple[Plan, _Modes, Network, Machine]:
     """Try the ways of counting until one is clear: when a repetition is counted, and where."""
-    plan = make_plan(task, work=work)
-    found = _clear(plan, first, work)
+    plan = make_plan(task, budget=budget)
+    found = _clear(plan, first, budget)
     if found is None and _has_alternatives(plan):
-        found = _clear(make_plan(task, apart=True, work=work), first, work)
+        found = _clear(make_plan(task, apart=True, budget=budget), first, budget)
     if found is not None:
         return found
     try:
@@ -128,11 +121,11 @@ def _deterministic(
     raise AssertionError("what was not clear has become clear")
 
 
-def _clear(plan: Plan, first: bool, work: Work) -> tuple[Plan, _Modes, Network, Machine] | None:
+def _clear(plan: Plan, first: bool, budget: Budget) -> tuple[Plan, _Modes, Network, Machine] | None:
     for when in islice(_modes(plan), MAX_MODES):
-        network = build_network(plan.expression, when, {}, work)
+        network = build_network(plan.expression, when, {}, budget)
         with suppress(AmbiguityError):
-            machine = determinise(network, first=first, explain=False, work=work)
+            machine = determinise(network, first=first, explain=False, budget=budget)
             return plan, when, network, machine
     return None
 
@@ -154,7 +147,7 @@ def _modes(plan: Plan) -> Iterator[_Modes]:
         yield dict(zip(longer, choice, strict=True))
 
 
-def _is_one_letter(unit: Expression) -> bool:
+def _is_one_letter(unit: Node) -> bool:
     if isinstance(unit, Choice):
         return all(map(_is_one_letter, unit.parts))
     return isinstance(unit, Letter)

@@ -12,7 +12,7 @@ from typing import Self
 
 from cranium.languages.syntax import Language
 
-__all__ = ["Differences"]
+__all__ = ["DifferenceConstraints"]
 
 ZERO = ""
 """The variable that is zero: x - ZERO ≥ 3 is x ≥ 3, and ZERO - x ≥ -5 is x ≤ 5."""
@@ -21,13 +21,13 @@ Pair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
+class DifferenceConstraints:
     """A closed system: ``at_least[x, y]`` is by how much x exceeds y at least.
 
     Example:
         >>> from cranium.languages import parse_language
         >>> task = parse_language("A^N B^M C^K where N > M, M > K, N <= 9")
-        >>> system = Differences.of(task)
+        >>> system = DifferenceConstraints.of(task)
         >>> system.least("N"), system.most("K"), system.gap("N", "K")
         (3, 7, 2)
     """
@@ -97,24 +97,26 @@ class Differences:
                     return one, other, up
         return None
 
-    def having(self, pairs: Mapping[Pair, int], variables: Iterable[str] = ()) -> Differences:
+    def having(
+        self, pairs: Mapping[Pair, int], variables: Iterable[str] = ()
+    ) -> DifferenceConstraints:
         """The system with more differences, and perhaps more variables."""
         names = tuple(dict.fromkeys([*self.variables, *variables]))
         joint = dict(self.at_least)
         for pair, gap in pairs.items():
             joint[pair] = max(gap, joint.get(pair, gap))
-        return Differences(names, _closed(names, joint))
+        return DifferenceConstraints(names, _closed(names, joint))
 
-    def fixed(self, name: str, value: int) -> Differences:
+    def fixed(self, name: str, value: int) -> DifferenceConstraints:
         """The system with a value for a variable."""
         return self.having({(name, ZERO): value, (ZERO, name): -value})
 
-    def only(self, names: Iterable[str]) -> Differences:
+    def only(self, names: Iterable[str]) -> DifferenceConstraints:
         """What it says of some of the variables, in their order, whatever the others are."""
         kept = tuple(names)
         inside = {*kept, ZERO}
         pairs = {(a, b): gap for (a, b), gap in self.at_least.items() if {a, b} <= inside}
-        return Differences(kept, pairs)
+        return DifferenceConstraints(kept, pairs)
 
     def linked(self, names: Iterable[str]) -> set[str]:
         """The variables that are compared with one of these, directly or not, and these."""

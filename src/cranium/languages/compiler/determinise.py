@@ -14,9 +14,9 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from cranium.errors import LanguageError
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.budget import Budget
+from cranium.languages.compiler.ir import Counter
 from cranium.languages.compiler.nfa import Network, Step
-from cranium.languages.syntax import Counter
 
 __all__ = ["AmbiguityError", "Machine", "Move", "above_after", "determinise"]
 
@@ -70,7 +70,7 @@ class Machine:
 
 
 def determinise(
-    network: Network, *, first: bool, explain: bool = True, work: Work | None = None
+    network: Network, *, first: bool, explain: bool = True, budget: Budget | None = None
 ) -> Machine:
     """Make the machine deterministic.
 
@@ -79,15 +79,15 @@ def determinise(
         first: Whether a word ends as soon as it can. If not, a word that can end and go on is
             refused, because the end could not be seen when it happens.
         explain: Whether to look for two words that show why counting is not clear.
-        work: What may still be spent.
+        budget: The steps that compilation may still take.
     """
-    return _Construction(network, first, explain, work or Work()).run()
+    return _Construction(network, first, explain, budget or Budget()).run()
 
 
 class _Construction:
-    def __init__(self, network: Network, first: bool, explain: bool, work: Work) -> None:
+    def __init__(self, network: Network, first: bool, explain: bool, budget: Budget) -> None:
         self.network = network
-        self.work = work
+        self.budget = budget
         self.first = first
         self.explain = explain
         self.left = SEARCH
@@ -119,7 +119,7 @@ class _Construction:
         tested = _tested(self.network, places)
         self.machine.tested[number] = tested
         for zeros in self._outcomes(places, tested):
-            self.work.spend(self._size(places))
+            self.budget.spend(self._size(places))
             enabled = _enabled(self.network, places, dict(zeros))
             if _ends(self.network, places, dict(zeros)):
                 self.machine.accepts[number].add(zeros)
@@ -147,7 +147,7 @@ class _Construction:
             live = frozenset().union(*(self.network.live[place] for place in places))
             zeros = tuple((c, c in above) for c in sorted(live))
             self.possible.setdefault(places, set()).add(frozenset(zeros))
-            self.work.spend(self._size(places))
+            self.budget.spend(self._size(places))
             enabled = _enabled(self.network, places, outcome)
             if _ends(self.network, places, outcome):
                 if enabled and not self.first:
@@ -179,7 +179,7 @@ class _Construction:
         """The state after the steps, with each set of counters that may be above zero then."""
         places = frozenset(step.target for step in steps)
         live = frozenset().union(*(self.network.live[place] for place in places))
-        for after in above_after(above, live, changes, self.work):
+        for after in above_after(above, live, changes, self.budget):
             yield places, after
 
     def _outcomes(self, places: Places, tested: tuple[Counter, ...]) -> list[Zeros]:
@@ -304,12 +304,15 @@ class _Construction:
 
 
 def above_after(
-    above: frozenset[Counter], live: Iterable[Counter], changes: Mapping[Counter, int], work: Work
+    above: frozenset[Counter],
+    live: Iterable[Counter],
+    changes: Mapping[Counter, int],
+    budget: Budget,
 ) -> Iterator[frozenset[Counter]]:
     """Which of the live counters may be above zero after a change: each set that is possible."""
     sure = {c for c in live if changes.get(c, 0) > 0 or (c in above and not changes.get(c))}
     doubtful = sorted(c for c in live if changes.get(c, 0) < 0)
-    work.spend(2 ** len(doubtful) * (1 + len(sure)))
+    budget.spend(2 ** len(doubtful) * (1 + len(sure)))
     for signs in product([True, False], repeat=len(doubtful)):
         more = {c for c, up in zip(doubtful, signs, strict=True) if up}
         yield frozenset(sure | more)

@@ -13,9 +13,10 @@ from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
 from cranium.errors import InvalidNameError, LanguageError
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.determinise import Machine, Move, Zeros
-from cranium.languages.syntax import Counter, Language
+from cranium.languages.compiler.ir import Counter
+from cranium.languages.syntax import Language
 
 __all__ = ["emit"]
 
@@ -24,7 +25,7 @@ def emit(
     language: Language,
     machine: Machine,
     counters: tuple[Counter, ...],
-    work: Work,
+    budget: Budget,
     *,
     reward: float,
     failure_reward: float,
@@ -32,8 +33,8 @@ def emit(
 ) -> CountingRewardAutomaton:
     """Write the machine down as an automaton, which compares all transitions of a state."""
     for state, moves in enumerate(machine.moves):
-        work.spend(5 * len(moves) ** 2 + len(moves) * len(machine.possible[state]))
-    return _Emission(language, machine, counters, work, reward, failure_reward).automaton(name)
+        budget.spend(5 * len(moves) ** 2 + len(moves) * len(machine.possible[state]))
+    return _Emission(language, machine, counters, budget, reward, failure_reward).automaton(name)
 
 
 class _Emission:
@@ -42,11 +43,11 @@ class _Emission:
         language: Language,
         machine: Machine,
         counters: tuple[Counter, ...],
-        work: Work,
+        budget: Budget,
         reward: float,
         failure_reward: float,
     ) -> None:
-        self.work = work
+        self.budget = budget
         self.letters = language.letters
         bound = dict(language.bindings)
         self.meaning = {x: bound.get(x, Proposition(x)) for x in self.letters}
@@ -185,7 +186,7 @@ class _Emission:
         """The first two patterns that differ in one test only, and that both ways."""
         flipped = {"0": "1", "1": "0"}
         for one in sorted(patterns):
-            self.work.spend(1 + len(one))
+            self.budget.spend(1 + len(one))
             others = (
                 one[:i] + flipped[test] + one[i + 1 :] for i, test in enumerate(one) if test != "*"
             )

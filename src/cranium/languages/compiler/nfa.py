@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeVar
 
 from cranium.errors import LanguageError
-from cranium.languages.compiler.budget import Work
-from cranium.languages.syntax import Counter
+from cranium.languages.compiler.budget import Budget
+from cranium.languages.compiler.ir import Counter
 
 __all__ = ["Edge", "Network", "Step", "joined"]
 
@@ -67,7 +67,7 @@ def consistent(tests: frozenset[tuple[Counter, bool]]) -> bool:
     return len({counter for counter, _ in tests}) == len(tests)
 
 
-def joined(edges: Edges, start: int, end: int, work: Work) -> Network:
+def joined(edges: Edges, start: int, end: int, budget: Budget) -> Network:
     """Put the edges together to steps that read one letter each."""
     steps: dict[int, list[Step]] = {}
     accepting: dict[int, list[frozenset[tuple[Counter, bool]]]] = {}
@@ -77,11 +77,11 @@ def joined(edges: Edges, start: int, end: int, work: Work) -> Network:
         place = queue.pop()
         if place in steps:
             continue
-        found = dict.fromkeys(_steps_from(edges, place, letters, work))
+        found = dict.fromkeys(_steps_from(edges, place, letters, budget))
         steps[place] = list(found)
         accepting[place] = [
             frozenset(tests.items())
-            for inner, tests, _ in _before(edges, place, work)
+            for inner, tests, _ in _before(edges, place, budget)
             if inner == end
         ]
         queue += [step.target for step in found]
@@ -92,7 +92,7 @@ def joined(edges: Edges, start: int, end: int, work: Work) -> Network:
 
 
 def _before(
-    edges: Edges, place: int, work: Work
+    edges: Edges, place: int, budget: Budget
 ) -> Iterator[tuple[int, dict[Counter, bool], dict[Counter, int]]]:
     """The places that are reached before a letter, with the tests and changes on the way."""
     stack: list[tuple[int, dict[Counter, bool], dict[Counter, int]]] = [(place, {}, {})]
@@ -103,7 +103,7 @@ def _before(
         if mark in seen:
             continue
         seen.add(mark)
-        work.spend(1 + len(edges[here]) + 4 * (len(tests) + len(changes)))
+        budget.spend(1 + len(edges[here]) + 4 * (len(tests) + len(changes)))
         yield here, tests, changes
         for edge in edges[here]:
             if edge.kind == "before" and all(tests.get(c, want) == want for c, want in edge.tests):
@@ -112,15 +112,18 @@ def _before(
 
 
 def _steps_from(
-    edges: Edges, place: int, letters: dict[int, list[tuple[int, dict[Counter, int]]]], work: Work
+    edges: Edges,
+    place: int,
+    letters: dict[int, list[tuple[int, dict[Counter, int]]]],
+    budget: Budget,
 ) -> Iterator[Step]:
     """The steps from a place; ``letters`` remembers where each letter leads."""
-    for here, tests, changes in _before(edges, place, work):
+    for here, tests, changes in _before(edges, place, budget):
         for edge in edges[here]:
             if edge.kind == "letter":
                 if edge.target not in letters:
-                    letters[edge.target] = list(_after(edges, edge.target, work))
-                work.spend(len(letters[edge.target]) * (1 + 2 * (len(tests) + len(changes))))
+                    letters[edge.target] = list(_after(edges, edge.target, budget))
+                budget.spend(len(letters[edge.target]) * (1 + 2 * (len(tests) + len(changes))))
                 for target, later in letters[edge.target]:
                     total = summed(changes, later.items())
                     kept = frozenset((c, m) for c, m in total.items() if m)
@@ -131,7 +134,7 @@ def _steps_from(
                         yield Step(edge.letter, wanted, kept, target)
 
 
-def _after(edges: Edges, place: int, work: Work) -> Iterator[tuple[int, dict[Counter, int]]]:
+def _after(edges: Edges, place: int, budget: Budget) -> Iterator[tuple[int, dict[Counter, int]]]:
     """The places where a letter leads, with the changes that are made after it.
 
     A repetition that is complete is counted at once: the way on is behind the count.
@@ -142,7 +145,7 @@ def _after(edges: Edges, place: int, work: Work) -> Iterator[tuple[int, dict[Cou
         goes_on = False
         for inner in _plainly_reached(edges, here):
             there = edges[inner]
-            work.spend(1 + len(there))
+            budget.spend(1 + len(there))
             goes_on = goes_on or not there
             for edge in there:
                 if edge.kind == "after":
@@ -220,7 +223,7 @@ def _find_live(network: Network) -> None:
     network.live = {place: frozenset(found) for place, found in live.items()}
 
 
-def folded(network: Network, work: Work) -> Network:
+def folded(network: Network, budget: Budget) -> Network:
     """Let places stand for the values of the counters that have finitely many."""
     used = {c for steps in network.steps.values() for step in steps for c, _ in step.changes}
     if not any(counter.bounded for counter in used):
@@ -234,7 +237,7 @@ def folded(network: Network, work: Work) -> Network:
         place, values = here[0], dict(here[1])
         steps = []
         for step in network.steps[place]:
-            work.spend(1 + len(values) + len(step.tests) + len(step.changes))
+            budget.spend(1 + len(values) + len(step.tests) + len(step.changes))
             if not _allowed(step.tests, values):
                 continue
             after = summed(values, ((c, m) for c, m in step.changes if c.bounded))

@@ -1,58 +1,49 @@
-"""What the compiler counts: exponent variables become counters.
+"""The plan of a language: what is counted where.
 
-The first occurrence of an exponent *defines* it: every repetition adds one to a counter for each
-purpose that it serves later. A later occurrence *uses* one: every repetition takes one, and it is
-left when the counter is zero. An exponent that must not exceed an earlier one takes from a counter
-of that, too; one that must reach an earlier one drains its counter, and then goes on freely. An
-exponent that occurs once and is compared with nothing is not counted at all.
+An expression is split into alternatives in which every exponent occurs in every word. Each
+alternative is solved (:mod:`exponents`) and gets its counters (:mod:`counting`). Alternatives whose
+exponents matter nowhere else are planned by themselves, inside the expression.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import collections
 from dataclasses import dataclass
+from itertools import product
 
 from cranium.errors import LanguageError
-from cranium.languages.compiler.budget import Work
-from cranium.languages.compiler.cases import Case, alternatives, settle, substituted, values_to_try
-from cranium.languages.compiler.constraints import ZERO, Differences
-from cranium.languages.syntax import (
-    Both,
-    Choice,
-    Counted,
-    Counter,
-    Expression,
-    Language,
-    Letter,
-    Linear,
-    Power,
-    Repeat,
-    Sequence,
-    Shuffle,
-    children,
-    variables_of,
-    walk,
+from cranium.languages.compiler import ir
+from cranium.languages.compiler.budget import Budget
+from cranium.languages.compiler.constraints import DifferenceConstraints
+from cranium.languages.compiler.counting import assign_counters
+from cranium.languages.compiler.exponents import (
+    MAX_COPIES,
+    check_alternatives,
+    enumerate_values,
+    settle,
 )
+from cranium.languages.compiler.ir import Counter, Linear, Node, substitute, variables_of
+from cranium.languages.syntax import Language
 
 __all__ = ["Plan", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An expression in which every counted power says what it counts, and the counters."""
+    """An expression in which every counted repetition says what it counts, and the counters."""
 
-    expression: Expression
+    expression: Node
     counters: tuple[Counter, ...]
 
 
-def make_plan(language: Language, *, apart: bool = False, work: Work | None = None) -> Plan:
+def make_plan(language: Language, *, apart: bool = False, budget: Budget | None = None) -> Plan:
     """Decide what is counted where.
 
     Args:
         language: The language.
         apart: Whether an exponent has counters of its own in each alternative, even where the
             alternatives seem to count alike.
-        work: What may still be spent.
+        budget: The steps that compilation may still take.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -61,192 +52,148 @@ def make_plan(language: Language, *, apart: bool = False, work: Work | None = No
         >>> make_plan(parse_language("A^N B^M")).counters
         ()
     """
-    system = Differences.of(language)
-    planned = _Alternatives(system, apart, work or Work()).plan(language.expression)
+    system = DifferenceConstraints.of(language)
+    planned = _Planner(system, apart, budget or Budget()).plan(ir.lower(language.expression))
     if planned is None:
         raise LanguageError(
             "no values of the exponents satisfy all conditions, so there is no word",
             fix="look at the where clause",
         )
-    blocks = [node for node in walk(planned) if isinstance(node, Counted)]
+    blocks = [node for node in ir.walk(planned) if isinstance(node, ir.Counted)]
     found = dict.fromkeys(counter for block in blocks for counter, _ in block.add)
     return Plan(planned, tuple(found))
 
 
-class _Alternatives:
-    """Plans each alternative by itself."""
+class _Planner:
+    """Splits an expression into alternatives, and plans each by itself."""
 
-    def __init__(self, system: Differences, apart: bool, work: Work) -> None:
+    def __init__(self, system: DifferenceConstraints, apart: bool, budget: Budget) -> None:
         self.system = system
-        self.work = work
+        self.budget = budget
         self.apart = apart
         self.number = 0
 
-    def plan(self, expression: Expression) -> Expression | None:
-        """An expression whose exponents occur nowhere else; None if it has no word."""
-        made: list[Expression] = []
-        for values in values_to_try(expression, self.system):
+    def plan(self, expression: Node) -> Node | None:
+        """Plan an expression whose exponents occur nowhere else; None if it has no word."""
+        made: list[Node] = []
+        for values in enumerate_values(expression, self.system):
             system = self.system
             for name, value in values.items():
                 system = system.fixed(name, value)
             if not system.possible:
                 continue
             forms = {name: Linear((), value) for name, value in values.items()}
-            for one in alternatives(substituted(expression, forms), set(), system, self.plan):
-                for case in settle(one, system, self.work):
+            for one in self._alternatives(substitute(expression, forms), set(), system):
+                for case in settle(one, system, self.budget):
                     self.number += 1
-                    made.append(_Planner(case, f".{self.number}" * self.apart).expression)
-        return None if not made else made[0] if len(made) == 1 else Choice(tuple(made))
+                    made.append(assign_counters(case, f".{self.number}" * self.apart))
+        return None if not made else made[0] if len(made) == 1 else ir.Choice(tuple(made))
 
+    def _alternatives(
+        self, node: Node, outside: set[str], system: DifferenceConstraints
+    ) -> list[Node]:
+        """Split an expression into alternatives that have all their exponents in every word.
 
-class _Planner:
-    """Says of every occurrence of the exponents of an alternative what it does."""
-
-    def __init__(self, case: Case, mark: str) -> None:
-        self.case = case
-        self.mark = mark
-        self.order = variables_of(case.expression)
-        self.add: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
-        self.take: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
-        self.drain: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
-        self.until: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
-        self.copies: dict[tuple[str, int], int] = {}
-        _check_side_by_side(case.expression)
-        for greater, smaller, gap in _comparisons(case):
-            self._compare(greater, smaller, gap)
-        self.used: dict[str, list[Counter]] = {name: [] for name in self.order}
-        for name, times in _occurrences(case.expression).items():
-            for _ in range(times - 1):
-                counter = self._counter(name, 0)
-                self.add[name].append((counter, 0))
-                self.used[name].append(counter)
-        self.defined: set[str] = set()
-        self.expression = self._visit(case.expression)
-
-    def _counter(self, name: str, skip: int, *, full: bool = False) -> Counter:
-        """One more counter for an exponent, less what its first repetitions leave out."""
-        offset = self.case.shifts[name] + skip
-        copy = self.copies[name, offset] = self.copies.get((name, offset), 0) + 1
-        bounded = full or self.case.system.most(name) is not None
-        return Counter(name + self.mark, copy, offset, bounded)
-
-    def _compare(self, greater: str, smaller: str, gap: int) -> None:
-        over, under = max(gap, 0), max(-gap, 0)
-        if self.order.index(greater) < self.order.index(smaller):
-            # What takes from it at most so often never asks for more.
-            most = self.case.system.most(smaller)
-            counter = self._counter(greater, over, full=most is not None)
-            self.add[greater].append((counter, over))
-            if most is not None:
-                self.until[greater].append((counter, over + max(most - under, 0)))
-            self.take[smaller].append((counter, under))
-        else:
-            counter = self._counter(smaller, under)
-            self.add[smaller].append((counter, under))
-            self.drain[greater].append((counter, over))
-
-    def _visit(self, node: Expression) -> Expression:
+        Args:
+            node: The expression.
+            outside: The exponents that occur outside of it.
+            system: The constraints on the exponents.
+        """
+        if not variables_of(node):
+            return [node]
         match node:
-            case Letter() | Repeat() | Counted() | Choice():
-                return node
-            case Power():
-                return self._power(node)
-        return type(node)(tuple(self._visit(part) for part in node.parts))
+            case ir.Power():
+                _check_power(node)
+                return [node]
+            case ir.Repeat() if (power := _as_power(node)) is not None:
+                _check_power(power)
+                return [power]
+            case ir.Repeat():
+                return self._of_choice(_write_out(node), outside, system)
+            case ir.Choice():
+                return self._of_choice(node, outside, system)
+            case ir.Letter() | ir.Counted():
+                raise AssertionError(node)  # neither has a power inside
+            case ir.Sequence(parts=parts):
+                node = ir.Sequence(_join_powers(parts))
+        found: list[list[Node]] = []
+        used = [variables_of(part) for part in node.parts]
+        count = collections.Counter(name for names in used for name in names)
+        for part, own in zip(node.parts, used, strict=True):
+            # Counted once for all parts: there may be thousands.
+            others = {name for name, parts in count.items() if parts > (name in own)}
+            found.append(self._alternatives(part, outside | others, system))
+        check_alternatives([len(one) for one in found])
+        return [type(node)(parts) for parts in product(*found)]
 
-    def _power(self, node: Power) -> Expression:
-        if _may_be_empty(node.body):
-            raise LanguageError(
-                f"{node.body} may be empty, so nothing shows how often it is repeated",
-                fix="leave out what makes it optional",
-            )
-        parts: list[Expression] = []
-        if node.exponent.constant:
-            parts.append(Repeat(node.body, node.exponent.constant, node.exponent.constant))
-        # What is known already is read first: then it is clear where it ends.
-        for name, factor in sorted(
-            node.exponent.factors, key=lambda item: item[0] not in self.defined
-        ):
-            unit = node.body if factor == 1 else Repeat(node.body, factor, factor)
-            parts.append(self._occurrence(name, unit))
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+    def _of_choice(
+        self, node: ir.Choice, outside: set[str], system: DifferenceConstraints
+    ) -> list[Node]:
+        if not system.linked(variables_of(node)) & outside:
+            planned = [made for part in node.parts if (made := self.plan(part)) is not None]
+            return [] if not planned else [ir.Choice(tuple(planned))]
+        plain = tuple(part for part in node.parts if not variables_of(part))
+        found: list[Node] = [ir.Choice(plain)] if plain else []
+        for part in node.parts:
+            if variables_of(part):
+                found += self._alternatives(part, outside, system)
+        check_alternatives([len(found)])
+        return found
 
-    def _occurrence(self, name: str, unit: Expression) -> Expression:
-        if name in self.defined:
-            counter = self.used[name].pop(0)
-            return Counted(unit, take=((counter, 0),), empty=(counter,))
-        self.defined.add(name)
-        low, high = self.case.system.least(name), self.case.system.most(name)
-        add, take, drain = self.add[name], self.take[name], self.drain[name]
-        if not add and not take and not drain:
-            return Repeat(unit, low, high)
-        empty = tuple(counter for counter, _ in drain)
-        return Counted(
-            unit, low, high, tuple(add), tuple(take), tuple(drain), empty, tuple(self.until[name])
+
+def _check_power(node: ir.Power) -> None:
+    if inside := variables_of(node.body):
+        raise LanguageError(
+            f"the exponent {inside[0]} occurs in a part that is itself raised to {node.exponent}",
+            fix="a product of exponents is beyond one counter for each use",
         )
 
 
-def _comparisons(case: Case) -> Iterator[tuple[str, str, int]]:
-    """The differences that have to be watched: those that do not follow from earlier ones."""
-    system = case.system
-    order = system.variables
-    parallel = _side_by_side(case.expression)
-    for index, later in enumerate(order):
-        for number, earlier in enumerate(order[:index]):
-            others = [ZERO, *order[:number], *order[number + 1 : index]]
-            if (earlier, later) in parallel:
-                others += order[index + 1 :]
-            for one, other in ((earlier, later), (later, earlier)):
-                gap = system.gap(one, other)
-                if gap is None or system.follows(one, other, others):
-                    continue
-                if (earlier, later) in parallel:
-                    raise LanguageError(
-                        f"the exponents {earlier} and {later} are compared, but counted side by "
-                        "side, so neither comes first",
-                        fix="do one after the other, or leave the comparison out",
-                    )
-                yield one, other, gap
+def _write_out(node: ir.Repeat) -> ir.Choice:
+    """Write out the repetitions of a part that has exponents."""
+    if node.high is None or node.high > MAX_COPIES:
+        raise LanguageError(
+            f"the exponent {variables_of(node.body)[0]} occurs in a part that is itself repeated",
+            fix="a variable has one value: write the repetitions out, or leave the variable out",
+        )
+    counts = range(node.low, node.high + 1)
+    return ir.Choice(tuple(ir.Sequence((node.body,) * count) for count in counts))
 
 
-def _side_by_side(node: Expression) -> set[tuple[str, str]]:
-    """The pairs of exponents that are counted at the same time."""
-    found: set[tuple[str, str]] = set()
-    for child in children(node):
-        found |= _side_by_side(child)
-    if isinstance(node, Shuffle | Both):
-        parts = [variables_of(part) for part in node.parts]
-        for index, part in enumerate(parts):
-            found |= {(x, y) for before in parts[:index] for x in before for y in part}
-    return found
+def _join_powers(parts: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Join a power with copies of its body that follow it: A^N A is A^(N+1)."""
+    made: list[Node] = []
+    for part in parts:
+        before = made[-1] if made else None
+        # A constant below zero says which values there are: it must stay.
+        if isinstance(before, ir.Power) and before.exponent.constant >= 0:
+            more = _count_copies(part, before.body)
+            if more:
+                exponent = before.exponent
+                joined = Linear(exponent.factors, exponent.constant + more)
+                made[-1] = ir.Power(before.body, joined)
+                continue
+        made.append(part)
+    return tuple(made)
 
 
-def _check_side_by_side(expression: Expression) -> None:
-    for one, other in sorted(_side_by_side(expression)):
-        if one == other:
-            raise LanguageError(
-                f"the exponent {one} occurs in two parts that are done side by side, so neither "
-                "comes first",
-                fix="count it in one of them, or give them different names",
-            )
+def _count_copies(part: Node, body: Node) -> int:
+    """Count how often a part repeats exactly the body; 0 if it is something else."""
+    if part == body:
+        return 1
+    if isinstance(part, ir.Repeat) and part.low == part.high and part.body == body:
+        return part.low
+    return 0
 
 
-def _occurrences(expression: Expression) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for node in walk(expression):
-        if isinstance(node, Power):
-            for name, _ in node.exponent.factors:
-                found[name] = found.get(name, 0) + 1
-    return found
-
-
-def _may_be_empty(node: Expression) -> bool:
-    match node:
-        case Letter():
-            return False
-        case Repeat(body=body, low=low):
-            return low == 0 or _may_be_empty(body)
-        case Power(body=body):
-            return _may_be_empty(body)
-        case Choice():
-            return any(map(_may_be_empty, children(node)))
-    return all(map(_may_be_empty, children(node)))
+def _as_power(node: Node) -> ir.Power | None:
+    """Turn a repeated power into a power: (A^N)^2 is A^2N."""
+    if isinstance(node, ir.Power):
+        return node
+    if not isinstance(node, ir.Repeat) or node.low != node.high or not node.low:
+        return None
+    inner = _as_power(node.body)
+    if inner is None:
+        return None
+    factors = tuple((name, factor * node.low) for name, factor in inner.exponent.factors)
+    return ir.Power(inner.body, Linear(factors, inner.exponent.constant * node.low))

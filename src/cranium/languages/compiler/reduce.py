@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.determinise import Machine, Move, Zeros, above_after
+from cranium.languages.compiler.ir import Counter
 from cranium.languages.compiler.nfa import spread_back
-from cranium.languages.syntax import Counter
 
 __all__ = ["leave_out_the_impossible", "merge_equal_states"]
 
 
-def merge_equal_states(machine: Machine, work: Work) -> Machine:
+def merge_equal_states(machine: Machine, budget: Budget) -> Machine:
     """Merge the states that read, test, change and accept alike, and number them anew.
 
     Without counters the result is the smallest machine there is. With counters states that differ
@@ -23,7 +23,7 @@ def merge_equal_states(machine: Machine, work: Work) -> Machine:
     count = len(set(block))
     size = 5 * (len(tables) + sum(len(moves) for moves, _ in tables))
     while True:
-        work.spend(size)
+        budget.spend(size)
         signatures = [
             (
                 block[state],
@@ -94,7 +94,7 @@ def _quotient(machine: Machine, block: list[int]) -> Machine:
     )
 
 
-def leave_out_the_impossible(machine: Machine, work: Work) -> Machine:
+def leave_out_the_impossible(machine: Machine, budget: Budget) -> Machine:
     """Keep only the outcomes of zero tests with which a state can be reached.
 
     A counter is followed only as far as whether it is zero, so nothing that can happen is lost.
@@ -110,7 +110,7 @@ def leave_out_the_impossible(machine: Machine, work: Work) -> Machine:
             continue
         for move in machine.moves[state]:
             if move.zeros == outcome:
-                for signs in above_after(above, live[move.target], dict(move.changes), work):
+                for signs in above_after(above, live[move.target], dict(move.changes), budget):
                     after = (move.target, signs)
                     if after not in seen:
                         seen.add(after)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cranium.languages.compiler.budget import Work
+from cranium.languages.compiler.budget import Budget
+from cranium.languages.compiler.ir import Counter
 from cranium.languages.compiler.nfa import Network
-from cranium.languages.syntax import Counter
 
 __all__ = ["Sharing"]
 
@@ -14,12 +14,12 @@ class Sharing:
 
     Args:
         network: The nondeterministic machine.
-        work: What may still be spent.
+        budget: The steps that compilation may still take.
     """
 
-    def __init__(self, network: Network, work: Work) -> None:
+    def __init__(self, network: Network, budget: Budget) -> None:
         self.network = network
-        self.work = work
+        self.budget = budget
         self.size = sum(map(len, network.steps.values()))
         self._positive: dict[Counter, set[int]] = {}
 
@@ -35,7 +35,7 @@ class Sharing:
         for place, steps in self.network.steps.items():
             if place not in positive:
                 continue
-            self.work.spend(len(steps))
+            self.budget.spend(len(steps))
             for step in steps:
                 uses = user in dict(step.tests) or user in dict(step.changes)
                 if uses and (counter, False) not in step.tests:
@@ -53,7 +53,7 @@ class Sharing:
         changed = True
         while changed:
             changed = False
-            self.work.spend(self.size)
+            self.budget.spend(self.size)
             for place, steps in self.network.steps.items():
                 for step in steps:
                     step_up = dict(step.changes).get(counter, 0) > 0
