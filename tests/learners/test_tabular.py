@@ -6,11 +6,14 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from extending.neighbours import Neighbours
+from extending.upper_half import UpperHalf
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 from support import naive_learning as naive
@@ -20,8 +23,9 @@ from support.random_tasks import TABULAR_CONFIGS, lively_machine, lively_world, 
 import cranium
 from cranium import Transition
 from cranium.aamdp import TabularProduct
+from cranium.counterfactual import Reachable, Seen
 from cranium.errors import CounterUnderflowError, InvalidArgumentError, RunError, UnknownNameError
-from cranium.learners import TabularConfig, Visits, train
+from cranium.learners import Optimism, TabularConfig, Visits, train
 from cranium.worlds import LetterEnv, LetterSpec, TabularWorld
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -32,6 +36,10 @@ SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_
 def test_the_compiled_loop_is_the_naive_one(data):
     machine, world = data.draw(tasks(counters=2))
     config = data.draw(TABULAR_CONFIGS)
+    if data.draw(st.booleans()):
+        own = st.sampled_from([Reachable(limit=1), Seen(limit=1), Neighbours()])
+        rules = st.sampled_from([0.5, Optimism(2.0), UpperHalf(0.3)])
+        config = replace(config, configurations=data.draw(own), exploration=data.draw(rules))
     horizon = data.draw(st.integers(1, 12))
     env = cranium.product(world, machine, counter_limit=3, horizon=horizon)
     try:
@@ -222,7 +230,7 @@ def test_nonsense_is_refused():
     for wrong in (0, -1, 1.5, None):
         with pytest.raises(InvalidArgumentError, match="steps is a whole number"):
             train(make_letter_product(), steps=wrong)
-    with pytest.raises(InvalidArgumentError, match="current, seen or reachable"):
+    with pytest.raises(InvalidArgumentError, match="current, seen, reachable or a set"):
         TabularConfig(configurations="all")
     with pytest.raises(InvalidArgumentError, match="exploration is a number from 0 to 1, not 7"):
         TabularConfig(exploration=7)

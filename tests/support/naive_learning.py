@@ -10,8 +10,10 @@ from itertools import combinations
 
 import numpy as np
 
+from cranium.counterfactual import ConfigurationArrays
 from cranium.errors import RunError
-from cranium.learners import Schedule, Visits
+from cranium.learners import EpsilonGreedy, Optimism, Schedule, Visits
+from cranium.learners.exploration import exploration_rule
 from cranium.tables.configurations import OVERFLOW, is_overflow
 
 
@@ -57,14 +59,37 @@ def potentials(machine, limit, discount):
         value = new
 
 
-def imagined(config, configurations, machine, x, seen):
-    """From which configurations the experience is imagined; those seen first come first."""
+def relabelled(config, configurations, machine, x, seen):
+    """For which configurations the transition is relabelled; those seen first come first."""
     alive = [y for y in configurations if not is_over(machine, y)]
     if config.configurations == "current":
         return [x]
     if config.configurations == "seen":
         return [y for counters in seen for y in alive if y.counters == counters]
-    return alive
+    if config.configurations == "reachable":
+        return alive
+    chosen, order = config.configurations, list(configurations)
+    arrays = ConfigurationArrays.of(order)
+    rows = chosen.candidates(arrays, np.array([order.index(x)]))[0]
+    found = [y for y, member in zip(order, rows, strict=True) if member and y in alive]
+    if chosen.seen_only:
+        found = [y for y in found if y.counters in seen]
+    return [x, *(y for y in found if y != x)]
+
+
+def choose(rule, values, rate, explore, which):
+    """An action: ε-greedy with two random numbers, any other rule with the second one."""
+    if isinstance(rule, EpsilonGreedy | Optimism):
+        if explore < rate:
+            return int(which * len(values))
+        ties = [a for a, value in enumerate(values) if value == max(values)]
+        return ties[int(which * len(ties))]
+    total = 0.0
+    for action, probability in enumerate(rule.probabilities(np.array(values), rate)):
+        total += probability
+        if total > which:
+            return action
+    return len(values) - 1
 
 
 def train(world, machine, config, configurations, limit, horizon, steps, seed):  # noqa: C901
@@ -102,20 +127,14 @@ def train(world, machine, config, configurations, limit, horizon, steps, seed): 
     state, x, age = begin()
     for sample in range(steps):
         explore, which = agent.random(), agent.random()
-        epsilon, o = config.exploration, see(state)
-        if isinstance(epsilon, Schedule):
-            epsilon = now(epsilon)
-        if explore < epsilon:
-            action = int(which * len(actions))
-        else:
-            best = max(value(o, x, a) for a in actions)
-            ties = [a for a in actions if value(o, x, a) == best]
-            action = ties[int(which * len(ties))]
+        rule, o = exploration_rule(config.exploration), see(state)
+        rate = now(rule.rate) if isinstance(rule.rate, Schedule) else rule.rate
+        action = choose(rule, [value(o, x, a) for a in actions], rate, explore, which)
         chosen = pick(nature, [(out.probability, out) for out in world.outcomes(state, action)])
         label = world.label(state, action, chosen.state) & known
         o2 = see(chosen.state)
         learned = {}
-        for y in imagined(config, configurations, machine, x, seen):
+        for y in relabelled(config, configurations, machine, x, seen):
             found = step(machine, y, label, limit)
             if found is None or found[0] not in phi:
                 continue

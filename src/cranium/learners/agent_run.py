@@ -50,7 +50,7 @@ class AgentRun:
     @property
     def samples(self) -> int:
         """The number of samples so far."""
-        return self.stepper.samples
+        return self.stepper.steps_taken
 
     @property
     def ends(self) -> list[float]:
@@ -60,7 +60,7 @@ class AgentRun:
     @property
     def configuration(self) -> Configuration:
         """The configuration in which the environment is."""
-        return self.problem.space.decode(self.stepper.configuration)
+        return self.problem.space.decode(self.stepper.current)
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples."""
@@ -69,8 +69,8 @@ class AgentRun:
             if not self.running:
                 stepper.reset()
                 self.running = True
-            self.problem.note(stepper.configuration)
-            action = agent.act(stepper.ground, stepper.configuration)
+            self.problem.note(stepper.current)
+            action = agent.act(stepper.ground, stepper.current)
             if not stepper.env.action_space.contains(action):
                 raise InvalidArgumentError(
                     f"{type(agent).__name__}.act returned {shorten(action)}, which is not in "

@@ -59,9 +59,9 @@ class EnvironmentStepper:
         self.rows: dict[frozenset[str], int] = {}  # labels as rows of the tables
         self.ends = [0.0] * 4  # episodes, successes, overflows; the return of the running episode
         self.log = EpisodeLog(wanted=log)
-        self.samples = 0
+        self.steps_taken = 0
         self.ground: Any = None
-        self.configuration = space.start
+        self.current = space.start  # the real configuration
 
     def ground_part(self, observation: Any) -> Any:
         """Return the ground part of an observation of the product."""
@@ -72,7 +72,7 @@ class EnvironmentStepper:
         observation, _ = self.env.reset(seed=self.seed)
         self.guard.begin()
         self.seed = None
-        self.configuration = self.space.start
+        self.current = self.space.start
         self.ground = self.ground_part(observation)
         return self.ground
 
@@ -98,7 +98,7 @@ class EnvironmentStepper:
 
     def step(self, action: Any) -> Transition:
         """Take one step of the environment and of the machine."""
-        x, ground, before = self.configuration, self.ground, self.product.ground
+        x, ground, before = self.current, self.ground, self.product.ground
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.guard.step(reward, terminated, truncated)
         row = self.label_row(info)
@@ -109,11 +109,11 @@ class EnvironmentStepper:
         check_reward(
             float(reward), float(pay(tables.reward[row, x], tables.reward_function[row, x], extra))
         )
-        self.ground, self.configuration = self.ground_part(observation), after
-        self.samples += 1
+        self.ground, self.current = self.ground_part(observation), after
+        self.steps_taken += 1
         self.ends[3] += float(reward)
         if terminated or truncated:
-            self.end_episode(self.samples, info)
+            self.end_episode(self.steps_taken, info)
         return Transition(
             ground,
             x,

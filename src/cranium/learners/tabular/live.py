@@ -9,19 +9,17 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
+from cranium.counterfactual.wrapper_checks import check_reward, check_told
 from cranium.errors import CraniumError, WorldError, shorten
-from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.policy import Policy
 from cranium.learners.run import CHUNK, LearnerRun
+from cranium.learners.stepper import EnvironmentStepper
 from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.agent import TabularAgent
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import copy_observation, observation_key
-from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["Discretise", "LiveRun"]
 
@@ -29,7 +27,7 @@ Discretise = Callable[[Any], Any]
 PAID = kernels.in_python(kernels.paid)
 
 
-class LiveRun(LearnerRun[TabularAgent]):
+class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
     """One run in a live environment."""
 
     path = "python"
@@ -50,33 +48,20 @@ class LiveRun(LearnerRun[TabularAgent]):
                 f"a table needs discrete actions, not {actions}",
                 fix="use td3 or ctd3, or put gymnasium.wrappers.DiscretizeAction around it",
             )
-        if env.observation_space != product.observation_space:
-            raise WorldError(
-                "a wrapper around the product changes its observations",
-                fix="put it around the environment, inside the product",
-            )
-        self.guard = Guard(env, product)
+        super().__init__(env, product, agent.tables.space, seed, log=log)
         if discretise is None:
             check_finite(product.env.observation_space, "discretise=lambda observation: …")
-        self.env = env
-        self.product = product
         self.agent = agent
         self.evaluator = evaluator
-        self.seed: int | None = seed
         self.discretise = discretise
         self.first_action = int(actions.start)
-        # The ground part of the usual observation is read directly, of others by decoding.
-        self.plain = type(product.encoding) is DictEncoding
         self.numbers: dict[Hashable, int] = {}
         self.observations: list[Any] = []
-        self.rows: dict[frozenset[str], int] = {}  # as an experience that goes on
-        self.ends = [0.0] * 4  # as in kernels.go_on
-        self.log = EpisodeLog(wanted=log)
-        self.ground: Any = None
+        self.happened: dict[frozenset[str], int] = {}  # labels as the agent's ``experience`` reads
         self.action = -1
         self.pays = product.add_ground_reward or not product.automaton.is_constant
 
-    def learn(self, steps: int) -> int:  # noqa: C901 - in one piece, because calls cost
+    def learn(self, steps: int) -> int:  # noqa: C901, PLR0912 - in one piece, because calls cost
         """Take up to so many samples; a status."""
         # Everything that is used in each step is a local name: that is half of what a step costs.
         self.agent.prepare()
@@ -84,7 +69,7 @@ class LiveRun(LearnerRun[TabularAgent]):
             self.env.step,
             self.agent.experience,
             self.numbers,
-            self.rows,
+            self.happened,
         )
         plain, pays = self.plain and self.discretise is None, self.pays
         if self.discretise is not None:
@@ -94,6 +79,8 @@ class LiveRun(LearnerRun[TabularAgent]):
         for _ in range(min(steps, CHUNK)):
             if action < 0:
                 action = self._reset()
+                if action < 0:  # an exploration rule failed
+                    return action
                 left = guard.left
             called = action + first
             observation, reward, terminated, truncated, info = step(called)
@@ -102,7 +89,7 @@ class LiveRun(LearnerRun[TabularAgent]):
             if over or not left or product.steps_left != left or reward is not product.last_reward:
                 guard.left = left
                 guard.check(reward, terminated, truncated)
-            ground = observation["ground"] if plain else self._ground(observation)
+            ground = observation["ground"] if plain else self.ground_part(observation)
             try:  # nearly always an array and a label that were met before
                 after, what = numbers[ground.tobytes()], rows[info["label"]]
             except (AttributeError, KeyError):
@@ -138,22 +125,11 @@ class LiveRun(LearnerRun[TabularAgent]):
 
     def _end(self, info: dict[str, Any]) -> None:
         """Account for an episode."""
-        episodes, successes, overflows, earned = self.ends
         self._check_configuration()
-        success = self.guard.success
-        self.log.add(int(self.agent.tables.position[kernels.SAMPLES]), earned, success)
-        self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
-
-    def logged(self, first: int = 0) -> Floats:
-        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
-        return self.log.rows(first)
+        self.end_episode(self.samples, info)
 
     def _reset(self) -> int:
-        observation, _ = self.env.reset(seed=self.seed)
-        self.guard.begin()
-        self.seed = None
-        self.ground = self._ground(observation)
-        return self.agent.start(self._number(self.ground))
+        return self.agent.start(self._number(self.reset()))
 
     def _go_on(self, status: int, what: Any, called: int, ground: Any, info: Any) -> int:
         """Where a configuration was never met, add it; the next action, or a status."""
@@ -166,11 +142,6 @@ class LiveRun(LearnerRun[TabularAgent]):
                 self._pay(called, ground, info)
             status = self.agent.experience(*what)
         return status
-
-    def _ground(self, observation: Any) -> Any:
-        if self.plain:
-            return observation["ground"]
-        return self.product.encoding.decode(observation)[0]
 
     def _number(self, ground: Any) -> int:
         seen = ground if self.discretise is None else self.discretise(ground)
@@ -194,19 +165,17 @@ class LiveRun(LearnerRun[TabularAgent]):
         return number
 
     def _row(self, info: dict[str, Any]) -> int:
-        """The row of a label, for an experience; one that was never met gets one."""
+        """Return a label as the agent's ``experience`` reads it; a new one gets a row."""
         check_told(info)
-        label = info["label"]
-        if label not in self.rows:
-            self.rows[label] = live_kernels.ROW * self.agent.tables.space.add_label(label)
+        label: frozenset[str] = info["label"]
+        if label not in self.happened:
+            self.happened[label] = live_kernels.ROW * self.label_row(info)
             self.agent.grow()
-        return self.rows[label]
+        return self.happened[label]
 
     def _pay(self, action: int, ground: Any, info: dict[str, Any]) -> None:
         extra = self.agent.tables.arrays.extra
-        extra[0] = info.get("ground_reward", 0.0)
-        for number, function in enumerate(self.agent.tables.space.reward_functions):
-            extra[1 + number] = call_reward_function(function, self.ground, action, ground)
+        extra[:] = self.reward_values(self.ground, action, ground, info)
 
     def error(self, status: int) -> CraniumError | None:
         """Return the error of an exploration rule; the product raises the machine's itself."""
