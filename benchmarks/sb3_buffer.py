@@ -172,7 +172,7 @@ def main() -> None:
     for step in steps:
         mine.add(*step)
         theirs.add(*step)
-    results: dict[str, Any] = {"configurations": len(mine.imagination.members)}
+    results: dict[str, Any] = {"configurations": len(mine.replay.transitions.known.members)}
     print(f"{results['configurations']} configurations")
     questions = {
         "a batch of 256": ({"ours": drawing(mine), "SB3": drawing(theirs)}, "ours", "SB3"),

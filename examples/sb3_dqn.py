@@ -60,7 +60,7 @@ def main() -> None:
             observation, _, terminated, truncated, info = env.step(int(action))
             over = terminated or truncated
         wins += info["success"]
-    members = model.replay_buffer.imagination.members
+    members = model.replay_buffer.replay.members
     print(f"{wins} of 10 episodes were a success; {len(members)} configurations were imagined")
 
 

@@ -33,6 +33,7 @@ import cranium
 from cranium import Configuration, RewardFunction
 from cranium.aamdp import BoxEncoding, DictEncoding
 from cranium.aamdp.registry import CATALOGUE
+from cranium.counterfactual import configuration_set
 from cranium.errors import RewardError
 
 pytestmark = [
@@ -49,6 +50,7 @@ from stable_baselines3.common.vec_env import VecNormalize  # noqa: E402
 from cranium.learners.sb3 import counterfactual  # noqa: E402
 
 torch.set_num_threads(1)
+RNG = np.random.default_rng(0)
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 REWARDS = (0.0, 1.0, -0.5, RewardFunction("early", early), RewardFunction("late", late))
@@ -87,16 +89,14 @@ def test_everything_imagined_is_uniform_over_what_looks_different(machine):
     for encoding, alike in ((BoxEncoding("raw"), 1), (BoxEncoding("bits", clip=2), 7)):
         options = {"encoding": encoding, "counter_limit": 8, "imagined": 1.0, "steps": 150}
         buffer = collect([Clock(ends=0.01)], machine, **options)
-        imagination = buffer.imagination
-        draws = [imagination.draw(np.zeros(500, np.int64)).source for _ in range(40)]
+        stored = buffer.replay.transitions
+        draws = [stored.draw(np.zeros(500, np.int64), RNG).source for _ in range(40)]
         found, counts = np.unique(np.concatenate(draws), return_counts=True)
-        assert found.tolist() == imagination.members.tolist()
+        assert found.tolist() == stored.known.members.tolist()
         groups = {}
         for number, count in zip(found.tolist(), counts, strict=True):
-            look = imagination.encoding.encode_configuration(
-                imagination.space.decode(number)
-            ).tobytes()
-            groups.setdefault(look, []).append(count)
+            shown = stored.known.shown[number]
+            groups.setdefault(shown, []).append(count)
         assert max(map(len, groups.values())) == alike
         for group in groups.values():
             assert sum(group) == pytest.approx(20_000 / len(groups), rel=0.2)
@@ -109,8 +109,8 @@ def test_the_set_is_what_was_seen_or_what_can_be_reached():
     sets = {}
     for kind in ("seen", "reachable"):
         buffer = collect([clock], machine, steps=4, kind=kind, counter_limit=9)
-        imagination = buffer.imagination
-        sets[kind] = {imagination.space.decode(x) for x in imagination.members.tolist()}
+        stored = buffer.replay.transitions
+        sets[kind] = {stored.known.space.decode(x) for x in stored.known.members.tolist()}
     assert sets["seen"] == {Configuration("counting", (n,)) for n in range(4)}
     assert sets["reachable"] == {Configuration("counting", (n,)) for n in range(10)}
 
@@ -136,7 +136,7 @@ def test_if_nobody_says_which_all_are_imagined_unless_there_are_too_many(machine
         ({}, "seen"),
     ):
         model = algorithm(*counterfactual(Clock(ends=0.01), machine, **options)).learn(40)
-        assert model.replay_buffer.imagination.configurations == kind
+        assert model.replay_buffer.replay.transitions.configurations == configuration_set(kind)
         assert len(model.replay_buffer.sample(7).dones) == 7
 
 
@@ -144,14 +144,14 @@ def test_each_environment_stores_its_own_label(machine):
     labels = [frozenset(), frozenset("A"), frozenset("B"), frozenset("C")]
     clocks = [Clock(i, events=label) for i, label in enumerate(labels)]
     buffer = collect(clocks, machine, steps=40)
-    rows = buffer.imagination.label[: buffer.size() * 4].reshape(-1, 4)
-    space = buffer.imagination.space
+    rows = buffer.replay.transitions.label[: buffer.size() * 4].reshape(-1, 4)
+    space = buffer.replay.transitions.known.space
     expected = [space.label_index(label) for label in labels]
     assert (rows == expected).all()
     check(buffer, clocks, machine)
     assert set(buffer.sample(100).observations[:, 0].tolist()) == {0, 1, 2, 3}
-    slot = buffer.imagination
-    assert len(slot.label) == len(slot.real) == len(slot.ended) == len(slot.paid) == 400
+    slot = buffer.replay.transitions
+    assert len(slot.label) == len(slot.real) == len(slot.ground_terminated) == len(slot.paid) == 400
 
 
 def test_the_stored_end_is_never_used(machine):
@@ -159,14 +159,15 @@ def test_the_stored_end_is_never_used(machine):
     clock = Clock(events=frozenset("B"), ends=0.0)
     buffer = collect([clock], machine, imagined=1.0, counter_limit=2, steps=30)
     assert buffer.dones[:10].all()  # B with nothing counted fails
-    space, closure = buffer.imagination.space, buffer.imagination.closure
-    closure.meet(closure.find(Configuration("counting", (2,))))
-    drawn = buffer.imagination.draw(np.zeros(100, np.int64))
-    ends = {str(space.decode(x)): d for x, d in zip(drawn.source, drawn.done, strict=True)}
+    stored = buffer.replay.transitions
+    space, known = stored.known.space, stored.known
+    known.meet(known.find(Configuration("counting", (2,))))
+    drawn = stored.draw(np.zeros(100, np.int64), RNG)
+    ends = {str(space.decode(x)): d for x, d in zip(drawn.source, drawn.terminated, strict=True)}
     assert ends["⟨counting, 0⟩"] == 1
     assert ends["⟨counting, 2⟩"] == 0
-    buffer.imagination.ended[0] = 1.0
-    assert buffer.imagination.draw(np.zeros(100, np.int64)).done.all()
+    stored.ground_terminated[0] = True
+    assert stored.draw(np.zeros(100, np.int64), RNG).terminated.all()
 
 
 @pytest.mark.parametrize("kind", [sb3.SAC, sb3.TD3, sb3.DDPG])
@@ -189,7 +190,7 @@ def test_reward_functions_get_raw_observations_and_unscaled_actions(kind):
     samples = model.replay_buffer.sample(64, env=env)
     scale = np.sqrt(env.ret_rms.var + env.epsilon)
     raw = model.replay_buffer
-    stored = raw.imagination.paid[: raw.size() * 2, 1]
+    stored = raw.replay.transitions.paid[: raw.size() * 2, 1]
     dues = np.clip(np.append(stored[~np.isnan(stored)], 5.0) / scale, -10, 10)
     for reward in samples.rewards.numpy().ravel():
         assert np.abs(dues - reward).min() < 1e-4
@@ -209,8 +210,8 @@ TWO = """
 
 def seen_from(buffer, slot, times=200):
     """The states that a stored step is imagined from, and what it pays there."""
-    drawn = buffer.imagination.draw(np.full(times, slot))
-    names = [buffer.imagination.space.decode(x).state for x in drawn.source]
+    drawn = buffer.replay.transitions.draw(np.full(times, slot), RNG)
+    names = [buffer.replay.transitions.known.space.decode(x).state for x in drawn.source]
     return {name: float(reward) for name, reward in zip(names, drawn.reward, strict=True)}
 
 
@@ -261,7 +262,7 @@ def test_labels_that_no_guard_tells_apart_are_one(machine):
     clock = Clock(vocabulary=("A", "B", *names))
     buffer = collect([clock], task)
     assert len({entry[3] for entry in clock.log.values()}) > 50
-    assert len(buffer.imagination.space.labels) <= 3  # with the empty one
+    assert len(buffer.replay.transitions.known.space.labels) <= 3  # with the empty one
     check(buffer, [clock], task)
 
 
@@ -276,7 +277,7 @@ def test_a_new_configuration_costs_the_same_however_many_there_are(monkeypatch):
     clock = Clock(events=frozenset("A"), ends=0.0)
     env, replay = counterfactual(clock, cranium.library.load("anbcn"), configurations="seen")
     buffer = algorithm(env, replay).learn(300).replay_buffer
-    assert len(buffer.imagination.members) == 300
+    assert len(buffer.replay.transitions.known.members) == 300
     assert len(asked) < 10 * 300
 
 
@@ -316,7 +317,7 @@ def test_the_point_world_with_its_own_tasks(kind):
     model = algorithm(env, replay, kind, learning_starts=30, train_freq=10).learn(200)
     samples = model.replay_buffer.sample(32)
     assert samples.actions.shape == (32, 2)
-    assert len(model.replay_buffer.imagination.members) >= 1
+    assert len(model.replay_buffer.replay.transitions.known.members) >= 1
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("sb3*.py")))
@@ -337,7 +338,7 @@ def test_the_counters_that_are_seen_are_those_of_tables_and_networks(tape, ends)
         env, replay = counterfactual(env, configurations="seen")
         model = algorithm(env, replay, train_freq=1).learn(steps)
         assert model.num_timesteps == steps
-        closure = model.replay_buffer.imagination.closure
+        known = model.replay_buffer.replay.transitions.known
         wanted = expected_seen_counters(tape, ends, 3, steps - 1)
-        found = {closure.space.configurations[x].counters for x in closure.members}
+        found = {known.space.configurations[x].counters for x in known.members}
         assert found == wanted

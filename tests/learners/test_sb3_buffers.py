@@ -12,6 +12,7 @@ from support.sb3_worlds import Clock, Slope, algorithm, check, climber, collect,
 
 import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding
+from cranium.counterfactual import configuration_set
 from cranium.errors import (
     CraniumError,
     InvalidArgumentError,
@@ -79,11 +80,16 @@ def test_buffers_say_what_they_take(machine):
     dictionary, _ = counterfactual(cranium.product(Clock(), machine, counter_limit=3))
     boxes, dictionaries = CounterfactualReplayBuffer, CounterfactualDictReplayBuffer
     wrong = [
-        (vector, boxes, {"encoding": BoxEncoding()}, "of a product, not one that was only made"),
-        (vector, boxes, {}, "takes a BoxEncoding of a product, not None"),
-        (vector, boxes, {"encoding": dictionary.encoding}, "takes a BoxEncoding"),
-        (dictionary, boxes, {"encoding": vector.encoding}, "vectors are observed"),
-        (vector, dictionaries, {"encoding": dictionary.encoding}, "dictionaries are observed"),
+        (vector, boxes, {"encoding": BoxEncoding()}, "of a product, not one without a product"),
+        (vector, boxes, {}, "takes the BoxEncoding of a product, not None"),
+        (vector, boxes, {"encoding": dictionary.encoding}, "takes the BoxEncoding"),
+        (dictionary, boxes, {"encoding": vector.encoding}, "of a BoxEncoding are vectors"),
+        (
+            vector,
+            dictionaries,
+            {"encoding": dictionary.encoding},
+            "of a DictEncoding are dictionaries",
+        ),
         (vector, boxes, {"encoding": vector.encoding, "imagine": 1}, "no such option of Count"),
     ]
     for env, kind, settings, message in wrong:
@@ -156,7 +162,7 @@ def test_environments_side_by_side_have_one_task(machine):
 def test_what_is_reachable_is_imagined_within_a_limit_that_was_given(told, which):
     env, replay = counterfactual(Clock(), cranium.library.load("anbcn"), **told)
     buffer = algorithm(env, replay).learn(20).replay_buffer
-    assert buffer.imagination.configurations == which
+    assert buffer.replay.transitions.configurations == configuration_set(which)
 
 
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
@@ -197,7 +203,7 @@ def test_a_loaded_buffer_must_fit(tmp_path, machine):
     same.load_replay_buffer(tmp_path / "buffer.pkl")
     same.learn(20, reset_num_timesteps=False)  # goes on in the middle of an episode
     assert same.replay_buffer.size() == 40
-    assert same.replay_buffer.imagination.counterfactual_ratio == 0.25
+    assert same.replay_buffer.replay.transitions.counterfactual_ratio == 0.25
 
 
 class Scaled(gym.ObservationWrapper):
@@ -224,12 +230,12 @@ def test_what_a_wrapper_shows_of_the_ground_is_shown_of_the_last_observation_too
 
 
 def test_a_run_goes_on_when_the_set_of_configurations_is_full(machine, monkeypatch):
-    monkeypatch.setattr("cranium.learners.sb3.closure.MAX_CONFIGURATIONS", 8)
+    monkeypatch.setattr("cranium.counterfactual.known.MAX_CONFIGURATIONS", 8)
     clocks = [Clock(events=frozenset("A"), ends=0.0)]
     buffer = collect(clocks, machine, kind="seen", counter_limit=50)
-    members = buffer.imagination.members
+    members = buffer.replay.transitions.known.members
     assert len(members) <= 8
-    assert len(buffer.imagination.space) > 30
+    assert len(buffer.replay.transitions.known.space) > 30
     check(buffer, clocks, machine)
     with pytest.raises(SpaceError, match="more than 8 configurations are reachable") as caught:
         collect(clocks, machine, kind="reachable", counter_limit=50)
@@ -248,11 +254,11 @@ def test_what_joins_a_large_set_late_is_imagined_soon():
     """)
     clocks = [Clock(events=lambda time: frozenset("B" if time == 150 else "A"), ends=0.0)]
     buffer = collect(clocks, task, kind="seen", steps=140, counter_limit=400)
-    assert len(buffer.imagination.members) > 128
-    drawn = set()
+    assert len(buffer.replay.transitions.known.members) > 128
+    drawn, rng = set(), np.random.default_rng(0)
     for _ in range(200):
-        drawn.update(buffer.imagination.draw(np.arange(100)).source.tolist())
-    assert set(buffer.imagination.members.tolist()) <= drawn
+        drawn.update(buffer.replay.transitions.draw(np.arange(100), rng).source.tolist())
+    assert set(buffer.replay.transitions.known.members.tolist()) <= drawn
 
 
 class Careless(Clock):
@@ -268,14 +274,14 @@ def test_observations_in_another_precision_than_their_space_are_kept(machine):
 
     env, replay = counterfactual(VecNormalize(DummyVecEnv([made]), norm_obs_keys=["ground"]))
     buffer = algorithm(env, replay, learning_starts=40).learn(100).replay_buffer
-    assert buffer._ends_told
+    assert buffer._ends_known
 
 
 def test_plain_replay_works_out_nothing_but_what_happens(machine):
     clocks = [Clock(ends=0.0)]
     buffer = collect(clocks, machine, imagined=0, kind="seen", counter_limit=50)
-    assert not len(buffer.imagination.members)
-    tables = buffer.imagination.space.tables
+    assert not len(buffer.replay.transitions.known.members)
+    tables = buffer.replay.transitions.known.space.tables
     assert (tables.next_configuration >= 0).sum() < 2 * buffer.size() + 10
     check(buffer, clocks, machine)
 

@@ -29,6 +29,7 @@ from support.sb3_worlds import (
 
 import cranium
 from cranium.aamdp import BoxEncoding, DictEncoding, TabularEncoding
+from cranium.counterfactual import RecordTransition
 from cranium.errors import InvalidArgumentError, WorldError
 
 pytestmark = [
@@ -44,7 +45,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize  # noqa: 
 
 from cranium.learners.sb3 import (  # noqa: E402
     CounterfactualReplayBuffer,
-    Witness,
     counterfactual,
 )
 
@@ -76,21 +76,21 @@ def test_normalising_the_machine_is_refused(machine):
 
 def test_what_would_be_wrong_is_refused(machine):
     env, replay = counterfactual(Clock(), machine, counter_limit=3)
-    with pytest.raises(InvalidArgumentError, match="from other configurations it may go on"):
+    with pytest.raises(InvalidArgumentError, match="the episode may go on there"):
         algorithm(env, replay, optimize_memory_usage=True)
     settings = {**replay["replay_buffer_kwargs"], "n_steps": 3, "gamma": 0.9}
-    with pytest.raises(InvalidArgumentError, match="not for n_steps=3"):
+    with pytest.raises(InvalidArgumentError, match="not of n_steps=3"):
         algorithm(env, {**replay, "replay_buffer_kwargs": settings})
     with pytest.warns(UserWarning, match="`n_steps=3` is ignored"):  # by SB3 itself
         algorithm(env, replay, n_steps=3)
     for wrong in (1.5, -0.1, True, "half", float("nan")):
         with pytest.raises(InvalidArgumentError, match="a number from 0 to 1"):
             algorithm(*counterfactual(env, counterfactual_ratio=wrong))
-    with pytest.raises(InvalidArgumentError, match="'seen' or 'reachable', not 'current'"):
-        algorithm(*counterfactual(env, configurations="current"))
+    with pytest.raises(InvalidArgumentError, match="current, seen, reachable or a set of"):
+        algorithm(*counterfactual(env, configurations="all"))
     with pytest.raises(InvalidArgumentError, match="endlessly many"):
         algorithm(*counterfactual(Clock(), machine, configurations="reachable"))
-    with pytest.raises(InvalidArgumentError, match="takes a BoxEncoding"):
+    with pytest.raises(InvalidArgumentError, match="takes the BoxEncoding"):
         algorithm(env, {"replay_buffer_class": CounterfactualReplayBuffer,
                         "replay_buffer_kwargs": {"encoding": DictEncoding()}})  # fmt: skip
     lake = gym.make("FrozenLake-v1")
@@ -119,7 +119,7 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
         r"changes the reward: -2\.\d+e-06 was paid, 0 by the machine": Paying(inner, -2.5e-6),
         "info has no 'machine_state'": Discreet(inner, "machine_state"),
         "info has no 'counters'": Discreet(inner, "counters"),
-        "do not show the machine as the product told it": Rescaled(inner),
+        "do not show the machine as the product reports it": Rescaled(inner),
         r"the shape \(99,\)": Longer(inner),
     }
     for message, env in wrapped.items():
@@ -127,16 +127,16 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
             algorithm(*counterfactual(env)).learn(20)
     _, replay = counterfactual(Slope(), climber(), far)
     bare = cranium.product(Slope(), climber(), far, encoding=BoxEncoding())
-    with pytest.raises(WorldError, match="which nobody tells"):
+    with pytest.raises(WorldError, match=r"which is not (in info|recorded)"):
         algorithm(bare, replay, sb3.SAC).learn(5)
     vector = DummyVecEnv([lambda: cranium.product(Slope(), climber(), far)])
-    with pytest.raises(WorldError, match="which nobody tells"):
+    with pytest.raises(WorldError, match=r"which is not (in info|recorded)"):
         counterfactual(elsewhere(vector))
     counterfactual(vector)
-    for product in (vector.envs[0], cranium.product(Witness(Slope()), climber(), far)):
+    for product in (vector.envs[0], cranium.product(RecordTransition(Slope()), climber(), far)):
         counterfactual(product)
-        assert isinstance(product.env, Witness)
-        assert not isinstance(product.env.env, Witness)  # one is enough
+        assert isinstance(product.env, RecordTransition)
+        assert not isinstance(product.env.env, RecordTransition)  # one is enough
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_what_tables_and_networks_refuse_is_refused_here_too(kind):
     cells = cranium.labelling_from_cells({1: "A", 2: "B"})
     task = cranium.compile_language("A B")
     env = cranium.product(Walk(), task, cells, horizon=4, encoding=BoxEncoding())
-    told = "a wrapper around the product|do not show the machine as the product told it"
+    told = "a wrapper around the product|do not show the machine as the product reports it"
     with pytest.raises(WorldError, match=told):
         algorithm(*counterfactual(LIARS[kind][0](env))).learn(300)
 
@@ -212,18 +212,18 @@ def test_several_steps_at_once_are_found_out(machine):
             algorithm(*counterfactual(env)).learn(40)
         assert "inside the product" in caught.value.fix
     clock = Clock(ends=0.0)
-    inside = counterfactual(Repeated(Witness(clock)), machine, counter_limit=3)
+    inside = counterfactual(Repeated(RecordTransition(clock)), machine, counter_limit=3)
     algorithm(*inside).learn(40)
     assert clock.time > 100
 
 
-def test_a_witness_tells_nothing_before_it_saw_a_beginning():
+def test_nothing_is_recorded_before_the_first_reset():
     env = Clock()
     env.reset()
-    witness = Witness(env)
-    assert witness.step(0)[-1] == {}
-    witness.reset()
-    assert witness.step(0)[-1]["witnessed"] == 1
+    recorder = RecordTransition(env)
+    assert recorder.step(0)[-1] == {}
+    recorder.reset()
+    assert recorder.step(0)[-1]["episode_step"] == 1
     assert cranium.solve(counterfactual(gym.make("cranium/Letter-anbcn-v0", times=1))[0])
 
 

@@ -76,7 +76,7 @@ def numpy_of(samples, i):
 
 def check(buffer, clocks, machine, size=64, *, ground=False):
     """Step the machine by hand for every sample; returns the configurations they begin in."""
-    encoding, sources = buffer.imagination.encoding, []
+    encoding, sources = buffer.replay.transitions.encoding, []
     log = {key: entry for clock in clocks for key, entry in clock.log.items()}
     samples = buffer.sample(size)
     assert len(samples.actions) == size

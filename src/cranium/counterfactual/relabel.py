@@ -37,7 +37,7 @@ class MachineTables(Protocol):
 
 
 class Relabelled(NamedTuple):
-    """Transitions in K configurations each; B transitions, or whatever shape was given."""
+    """B transitions in K configurations each; [B] instead of [B, K] if sources are given so."""
 
     source: NDArray[np.integer[Any]]  # [B, K]; the configuration before
     target: NDArray[np.integer[Any]]  # [B, K]; and after; 0 where the weight is 0
@@ -63,8 +63,8 @@ def relabel(
 
     Args:
         tables: The tables of the machine, such as ``space.tables``.
-        source: The configurations to relabel each transition with: [B, K], or [1, K] if they are
-            the same for all transitions.
+        source: The configurations to relabel each transition with: [B, K], [1, K] if they are the
+            same for all transitions, or [B] if there is one for each. The result has that shape.
         label: The label of each transition, as a row of the tables: [B].
         ground_terminated: Whether the environment itself terminated there: [B].
         extra: The ground reward (0 if it is not added), then the value of each reward function for
@@ -86,15 +86,17 @@ def relabel(
         ⟨matching, 3⟩ → ⟨matching, 2⟩ pays 0.0
     """
     xp = array_namespace(source)
-    row, ended = label[:, None], ground_terminated[:, None]
-    target = tables.next_configuration[row, source]
-    reward = pay(tables.reward[row, source], tables.reward_function[row, source], extra[:, None])
+    if source.ndim > label.ndim:
+        label, ground_terminated, extra = label[:, None], ground_terminated[:, None], extra[:, None]
+    target = tables.next_configuration[label, source]
+    function = tables.reward_function[label, source] if extra.shape[-1] > 1 else None
+    reward = pay(tables.reward[label, source], function, extra)
     counts = (target >= 0) & xp.isfinite(reward)
     target = xp.where(counts, target, 0)
     return Relabelled(
-        xp.broadcast_to(source, target.shape),
+        source if source.shape == target.shape else xp.broadcast_to(source, target.shape),
         target,
         xp.where(counts, reward, 0.0),
-        ended | tables.terminal[target],
+        ground_terminated | tables.terminal[target],
         counts.astype(reward.dtype),
     )

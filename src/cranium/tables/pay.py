@@ -26,7 +26,7 @@ def array_namespace(array: object) -> ModuleType:
 
 def pay(
     reward: NDArray[np.floating[Any]],
-    function: NDArray[np.integer[Any]],
+    function: NDArray[np.integer[Any]] | None,
     extra: NDArray[np.floating[Any]],
 ) -> NDArray[np.floating[Any]]:
     """Compute rewards: the table's, plus a reward function's, plus the ground reward.
@@ -35,7 +35,8 @@ def pay(
 
     Args:
         reward: The constant rewards of the machine's table: [...].
-        function: The number of the reward function that pays besides, or -1 for none: [...].
+        function: The number of the reward function that pays besides, or -1 for none: [...]. None
+            if there are no reward functions at all.
         extra: What the world adds in this transition: first the ground reward (0 if it is not
             added), then the value of each reward function. Its leading axes broadcast against the
             others: [..., 1 + F].
@@ -49,7 +50,7 @@ def pay(
         array([1.5, 7.5])
     """
     total: NDArray[np.floating[Any]] = reward + extra[..., 0]
-    if extra.shape[-1] == 1:
+    if function is None or extra.shape[-1] == 1:
         return total
     xp = array_namespace(reward)
     values = xp.broadcast_to(extra, (*function.shape, extra.shape[-1]))

@@ -5,23 +5,20 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
-
-import gymnasium as gym
+from typing import Any
 
 from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding
-from cranium.aamdp.planning import find_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.counterfactual.wrapper_checks import check_wrappers
+from cranium.counterfactual import AnyConfigurationSet, RecordTransition
+from cranium.counterfactual.environments import check_same_task, encoding_of
 from cranium.errors import InvalidArgumentError, UnknownNameError, WorldError, shorten
 from cranium.learners.sb3.buffers import (
     CounterfactualDictReplayBuffer,
     CounterfactualReplayBuffer,
+    require_sb3,
 )
 from cranium.learners.sb3.checks import check_actions, check_ground, check_normalisation
-from cranium.learners.sb3.recorder import Witness, bear_witness, fingerprint
-from cranium.learners.sb3.replay import require_sb3
 
 __all__ = ["counterfactual"]
 
@@ -34,7 +31,7 @@ def counterfactual(
     labelling: Callable[[Any, Any, Any], Iterable[str] | str] | None = None,
     *,
     counterfactual_ratio: float = 0.5,
-    configurations: Literal["seen", "reachable"] | None = None,
+    configurations: AnyConfigurationSet | None = None,
     **options: Any,
 ) -> tuple[Any, dict[str, Any]]:
     """An environment with a task, and the replay arguments of DQN, SAC, TD3 and DDPG.
@@ -46,12 +43,14 @@ def counterfactual(
         labelling: The events; left out, the world's own.
         counterfactual_ratio: The probability that a transition of a batch is relabelled with a
             configuration that is drawn from a set; it may be the real one.
-        configurations: The set: ``"seen"`` or ``"reachable"``. The default is ``"reachable"`` if
+        configurations: The set: ``"seen"``, ``"reachable"`` or a
+            :class:`~cranium.counterfactual.ConfigurationSet`. The default is ``"reachable"`` if
             there is a ``counter_limit`` and at most 2,000 are reachable, and ``"seen"`` otherwise.
         options: Of the product. Its encoding is by default ``BoxEncoding()``, for ``"MlpPolicy"``.
 
-    A :class:`Witness` is put inside the product, if it can be reached from here: the environments
-    of a ``SubprocVecEnv`` get theirs only where each was made by this function.
+    Transitions are recorded inside the product (:class:`~cranium.counterfactual.RecordTransition`),
+    if it can be reached from here. In a ``SubprocVecEnv`` they are recorded only if each
+    environment was made by this function.
 
     Returns:
         The environment, and a dictionary with ``replay_buffer_class`` and ``replay_buffer_kwargs``.
@@ -78,7 +77,7 @@ def counterfactual(
             f"a product that is there already has its own settings, not these: {given}",
             fix="give the environment and the automaton, or make the product with them",
         )
-    encoding = _encoding_of_many(env) if _is_vector(env) else _encoding_of_one(env)
+    encoding = _encoding_of_many(env) if _is_vector(env) else encoding_of(env)
     check_actions(env.action_space)
     kinds: dict[type, type] = {
         BoxEncoding: CounterfactualReplayBuffer,
@@ -120,35 +119,20 @@ def _vectors() -> Any:
     return importlib.import_module("stable_baselines3.common.vec_env")
 
 
-def _encoding_of_one(env: Any) -> Encoding:
-    if not isinstance(env, gym.Env):
-        raise InvalidArgumentError(f"an environment is a gymnasium.Env, not {shorten(env)}")
-    found = find_product(env)
-    check_wrappers(env)
-    bear_witness(found)
-    return found.encoding
-
-
 def _encoding_of_many(env: Any) -> Encoding:
     inside = getattr(env.unwrapped, "envs", None)  # none if they run in other processes
     if inside is not None:
-        encodings = [_encoding_of_one(one) for one in inside]
-        told = True
+        encodings = [encoding_of(one) for one in inside]
+        recorded = True
     else:
         encodings = _ask_encodings(env)
-        told = all(env.env_is_wrapped(Witness))
-    first = encodings[0]
-    if len({fingerprint(encoding) for encoding in encodings}) > 1:
-        raise InvalidArgumentError(
-            "the environments of a VecEnv have different tasks, observations, encodings or limits "
-            "of counters",
-            fix="give all of them the same",
-        )
+        recorded = all(env.env_is_wrapped(RecordTransition))
+    first = check_same_task(encodings)
     if (normaliser := _vectors().unwrap_vec_normalize(env)) is not None:
-        check_normalisation(normaliser, ends_told=told)
-    if not first.automaton.is_constant and not told:
+        check_normalisation(normaliser, ends_known=recorded)
+    if not first.automaton.is_constant and not recorded:
         raise WorldError(
-            "the reward functions of this task need (s, a, s′), which nobody tells", fix=EACH
+            "the reward functions of this task need (s, a, s′), which is not recorded", fix=EACH
         )
     return first
 

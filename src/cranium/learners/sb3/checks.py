@@ -2,56 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from cranium.aamdp.encoding import Encoding
-from cranium.errors import InvalidArgumentError, SpaceError, WorldError, shorten
-from cranium.tables.configurations import reachable_configurations
-from cranium.tables.space import MOST_LISTED
+from cranium.counterfactual.layouts import MACHINE
+from cranium.errors import InvalidArgumentError, WorldError
 
-__all__ = [
-    "MACHINE",
-    "OUTSIDE",
-    "check_actions",
-    "check_ground",
-    "check_normalisation",
-    "check_set",
-]
-
-MACHINE = ("machine_state", "counters")
-"""Which parts of a dictionary show the machine."""
-OUTSIDE = "put wrappers that {} inside: cranium.product(wrapped, …)"
+__all__ = ["check_actions", "check_ground", "check_normalisation"]
 
 
-def check_set(chosen: Any, encoding: Encoding) -> Literal["seen", "reachable"]:
-    """The set that was asked for; if none was, what is reachable within a limit that was given.
-
-    Another limit is so high that no episode passes it, and most of what is below never happens.
-    """
-    limit = encoding.counter_limit
-    if chosen is None and limit is not None and encoding.can_overflow:
-        with suppress(SpaceError):
-            reachable_configurations(encoding.automaton, limit, max_configurations=MOST_LISTED)
-            return "reachable"
-    if chosen not in (None, "seen", "reachable"):
-        raise InvalidArgumentError(
-            f"configurations are 'seen' or 'reachable', not {shorten(chosen)}",
-            fix="counterfactual_ratio=0 for plain replay",
-        )
-    if chosen == "reachable" and limit is None:
-        raise InvalidArgumentError(
-            "without a limit for the counters, endlessly many configurations are reachable",
-            fix="give the product a horizon or a counter_limit, or use configurations='seen'",
-        )
-    return "reachable" if chosen == "reachable" else "seen"
-
-
-def check_normalisation(env: Any, *, ends_told: bool) -> None:
-    """Refuse a ``VecNormalize`` that would change how the machine, or an end, is shown."""
+def check_normalisation(env: Any, *, ends_known: bool) -> None:
+    """Refuse a ``VecNormalize`` that changes the machine's part of observations, or last ones."""
     if not env.norm_obs:
         return
     keys = env.norm_obs_keys  # None for vectors
@@ -63,10 +26,10 @@ def check_normalisation(env: Any, *, ends_told: bool) -> None:
             fix='use encoding=DictEncoding() and VecNormalize(env, norm_obs_keys=["ground"]), '
             "or norm_obs=False",
         )
-    if not ends_told:
+    if not ends_known:
         raise WorldError(
-            "VecNormalize clips and rounds the last observation of an episode, and what it really "
-            "was nobody tells, or only in another shape",
+            "VecNormalize clips and rounds the last observation of an episode, and the original is "
+            "not recorded, or only in another shape",
             fix="make_vec_env(lambda: counterfactual(make(), automaton, encoding=DictEncoding())"
             "[0], n_envs=4)",
         )
