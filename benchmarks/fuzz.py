@@ -3,8 +3,8 @@
 Real inputs of every reader are changed at random, and read in worker processes with limits of CPU
 time and memory for each input. Counted are errors that are not of :mod:`cranium.errors`, inputs
 that take more than 10 s, inputs that take more than 2 GB, and inputs that only wait; each is kept
-in ``out/fuzz``. The same seed makes the same inputs. Ctrl-C ends it and shows what was found so
-far. ``make fuzz`` runs this.
+in ``out/fuzz``. The same seed makes the same inputs. Ctrl-C or SIGTERM ends it and shows what was
+found so far. ``make fuzz`` runs this.
 """
 
 from __future__ import annotations
@@ -76,6 +76,7 @@ def rng_of(seed: int, name: str, number: int) -> random.Random:
 def work(pipe: Connection, noted: mmap.mmap, seed: int) -> None:
     """Read inputs, batch by batch, until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends us
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGXCPU, _over_time)
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     from readers import readers
@@ -355,6 +356,8 @@ def main() -> None:
     known = {name: one for name, one in _all(readers).items() if options.only in name}
     tally = Tally(list(known), options.seed, OUT / ("smoke" if options.smoke else "fuzz"))
     shares = {name: reader.share for name, reader in known.items()}
+    for ending in (signal.SIGINT, signal.SIGTERM):  # also where a shell ignores Ctrl-C for us
+        signal.signal(ending, signal.default_int_handler)
     try:
         fuzz(tally, batches(shares, options.inputs, options.start), options.jobs, options.seed)
     except KeyboardInterrupt:
