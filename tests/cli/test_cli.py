@@ -212,6 +212,12 @@ def test_library_lists_and_prints(run, write):
     [
         ["check", "none.yaml"],
         ["check", "none.toml"],
+        ["check", "x" * 3000],
+        ["convert", "library:anbcn", "-o", "x" * 3000],
+        ["results", "x" * 3000],
+        ["worlds", "..:x"],
+        ["worlds", "no_such_module:x"],
+        ["solve", "broken_module:x", "task"],
         ["check", "library:none"],
         ["check", "library:anbcn", "--bound", "0"],
         ["check"],
@@ -230,11 +236,16 @@ def test_library_lists_and_prints(run, write):
         ["nonsense"],
         ["--nonsense"],
     ],
-    ids=" ".join,
+    ids=lambda arguments: " ".join(arguments)[:60],
 )
-def test_bad_usage_and_bad_files_exit_with_2_and_no_traceback(run, arguments):
+def test_bad_usage_and_bad_files_exit_with_2_and_no_traceback(
+    run, arguments, tmp_path, monkeypatch
+):
+    (tmp_path / "broken_module.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
     shown = run(*arguments, code=BAD)
     assert "Traceback" not in shown
+    assert len(shown) < 1000
 
 
 def program(*arguments, **more):

@@ -30,6 +30,7 @@ from cranium.cli.run import run
 from cranium.cli.train import train
 from cranium.cli.worlds import list_worlds
 from cranium.errors import CraniumError
+from cranium.io import shown
 
 __all__ = ["app", "main"]
 
@@ -47,6 +48,13 @@ class _ErrorReportingGroup(TyperGroup):
         except KeyboardInterrupt:
             print_error("interrupted")
             raise typer.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.filename is None:  # standard output, which main() handles
+                raise
+            # For example, a name that is too long for the system.
+            path = shown(Path(os.fsdecode(error.filename)))
+            print_error(f"cannot use {path}: {error.strerror}")
+            raise typer.Exit(BAD_INPUT) from None
         except Exception as error:
             _escape_message(error)
             raise

@@ -66,9 +66,10 @@ def import_world(name: str) -> str:
     try:
         if colon:
             importlib.import_module(module)
-    except (ImportError, ValueError) as problem:
+    except Exception as problem:  # the module may raise anything
+        reason = f"{type(problem).__name__}: {problem}"
         raise InvalidArgumentError(
-            f"the module {shorten(module)} cannot be imported: {problem}",
+            f"the module {shorten(module)} cannot be imported: {reason}",
             fix="MODULE:ID names a module on Python's path (PYTHONPATH=. for this folder)",
         ) from None
     if colon or id_ in gymnasium.registry:
