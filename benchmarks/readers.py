@@ -32,10 +32,10 @@ import cranium
 from cranium.aamdp import BoxEncoding
 from cranium.episodes import load_episode, record, save_episode
 from cranium.experiments import ComplexityConfig, LetterConfig, OfficeConfig, Store
-from cranium.experiments.aggregate import totals
-from cranium.experiments.configs import config_data
+from cranium.experiments.aggregate import aggregate_tasks
+from cranium.experiments.configs import config_to_dict
 from cranium.experiments.records import FORMAT, DamagedRecordWarning
-from cranium.experiments.results import cells, read_study, rows, summary_data
+from cranium.experiments.results import format_summary, read_study, summary_to_dict, to_rows
 from cranium.tables.configurations import reachable_configurations
 from cranium.worlds import LetterEnv, PointWorld
 
@@ -174,10 +174,10 @@ def _results() -> Iterator[tuple[str, Reader]]:
     ]
     folders = [Path(tempfile.mkdtemp(prefix="cranium-fuzz-")) for _ in configs]
     for config, folder in zip(configs, folders, strict=True):
-        (folder / "experiment.json").write_text(json.dumps(config_data(config)))
+        (folder / "experiment.json").write_text(json.dumps(config_to_dict(config)))
 
     def make_settings(rng: random.Random) -> bytes:
-        content = write_document(mutate_document(config_data(rng.choice(configs)), rng)).encode()
+        content = write_document(mutate_document(config_to_dict(rng.choice(configs)), rng)).encode()
         return mutate_bytes(content, rng) if rng.random() < 0.05 else content
 
     def read_settings(content: bytes, path: Path) -> None:
@@ -252,7 +252,7 @@ def _use(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamagedRecordWarning)
         study = read_study(folder)
-        rows([study])
-        for group in (*study.groups, *totals(study)):
-            summary_data(group)
-            cells(group)
+        to_rows([study])
+        for group in (*study.groups, *aggregate_tasks(study)):
+            summary_to_dict(group)
+            format_summary(group)

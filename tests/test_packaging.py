@@ -78,7 +78,7 @@ def test_a_record_tells_the_version_of_the_code_whatever_pip_knows(monkeypatch):
         return "1.0"
 
     monkeypatch.setattr(records.metadata, "version", version)
-    versions, _ = records.surroundings.__wrapped__()
+    versions, _ = records.collect_versions.__wrapped__()
     assert versions["cranium"] == cranium.__version__
     assert versions["numpy"] == "1.0"
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from cranium.cli import app
 from cranium.errors import EngineError
-from cranium.experiments.local_engine import Closed
+from cranium.experiments.local_engine import ClosesOnExit
 
 GOOD, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 NAMES = [
@@ -210,7 +210,7 @@ def test_a_run_that_is_ended_ends_quietly(tmp_path, how):
         assert "interrupted; the same command continues" in shown
 
 
-class FailingMachine(Closed, InProcessEngine):
+class FailingMachine(ClosesOnExit, InProcessEngine):
     """Runs a few trials; then the machine fails."""
 
     def run(self, jobs):

@@ -20,17 +20,17 @@ from cranium.experiments import (
     Record,
     RewardMachinesConfig,
     Store,
-    config_of,
-    known,
+    list_experiments,
     load_configs,
+    make_config,
 )
-from cranium.experiments.configs import config_data
-from cranium.experiments.grid_search import TUNING_SEED, grid, tune
+from cranium.experiments.configs import config_to_dict
+from cranium.experiments.grid_search import TUNING_SEED, list_settings, tune
 from cranium.experiments.letter import METHODS
 from cranium.experiments.trial import TrainingTrial
 from cranium.learners.registry import choose_config
 
-EVERY = pytest.mark.parametrize("name", list(known()))
+EVERY = pytest.mark.parametrize("name", list(list_experiments()))
 
 
 @pytest.fixture
@@ -137,16 +137,16 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 @EVERY
 def test_a_config_as_data_and_back_is_the_same(name):
-    config = known()[name]().quick()
-    data = config_data(config)
+    config = list_experiments()[name]().quick()
+    data = config_to_dict(config)
     assert data.pop("experiment") == name
-    assert config_of(name, data) == config
-    assert hash(config_of(name, data)) == hash(config)
+    assert make_config(name, data) == config
+    assert hash(make_config(name, data)) == hash(config)
 
 
 @EVERY
 def test_a_config_is_frozen(name):
-    config = known()[name]()
+    config = list_experiments()[name]()
     for each in fields(config):
         with pytest.raises(FrozenInstanceError):
             setattr(config, each.name, 1)
@@ -154,17 +154,19 @@ def test_a_config_is_frozen(name):
 
 @EVERY
 def test_a_quick_one_is_no_larger(name, tmp_path):
-    config, store = known()[name](), Store(tmp_path)
+    config, store = list_experiments()[name](), Store(tmp_path)
     assert len(config.quick().jobs(store)) <= len(config.jobs(store))
     assert 0 < config.quick().cpu_seconds() <= config.cpu_seconds()
 
 
 @EVERY
 def test_the_jobs_are_all_different_and_the_same_every_time(name, tmp_path):
-    config = known()[name]()
+    config = list_experiments()[name]()
     jobs = config.jobs(Store(tmp_path))
     assert len({job.name for job in jobs}) == len(jobs)
-    assert [job.name for job in known()[name]().jobs(Store(tmp_path))] == [j.name for j in jobs]
+    assert [job.name for job in list_experiments()[name]().jobs(Store(tmp_path))] == [
+        j.name for j in jobs
+    ]
 
 
 @pytest.mark.parametrize(
@@ -280,11 +282,11 @@ def test_what_was_chosen_is_tried_on_fresh_seeds(config, tmp_path):
 
 
 def test_every_method_may_try_as_many_settings():
-    tried = {method: len(grid(name)) for method, (_, _, name) in METHODS.items()}
+    tried = {method: len(list_settings(name)) for method, (_, _, name) in METHODS.items()}
     assert tried.pop("planner") == 1
     assert set(tried.values()) == {12}
     for _, _, name in METHODS.values():
-        settings = [tuple(sorted(each.items(), key=str)) for each in grid(name)]
+        settings = [tuple(sorted(each.items(), key=str)) for each in list_settings(name)]
         assert len(set(settings)) == len(settings)
 
 
@@ -316,5 +318,5 @@ def test_more_trials_or_methods_keep_what_was_run(tmp_path):
 
 def test_every_candidate_is_a_setting_of_its_learner():
     for learner, settings, name in METHODS.values():
-        for candidate in grid(name):
+        for candidate in list_settings(name):
             choose_config(learner, None, {**settings, **candidate})

@@ -20,7 +20,7 @@ from cranium.experiments import (
     run,
 )
 from cranium.experiments.complexity import MACHINES
-from cranium.experiments.results import export, find_studies, read_study, rows
+from cranium.experiments.results import export, find_studies, read_study, to_rows
 from cranium.experiments.statistics import summarise
 
 LETTER = LetterConfig(times=(1,), trials=2, methods=("CQL", "CRM"), tuning_trials=1)
@@ -201,7 +201,7 @@ def test_every_trial_is_a_row(tmp_path):
     with (tmp_path / "all.csv").open(newline="") as stream:
         found = list(csv.DictReader(stream))
     assert len(found) == 4
-    for text, row in zip(found, rows([study]), strict=True):
+    for text, row in zip(found, to_rows([study]), strict=True):
         assert float(text["value"]) == row["value"]
         assert float(text["success"]) == row["success"] == 1.0
         assert json.loads(text["settings"]) == json.loads(row["settings"])
@@ -218,4 +218,4 @@ def test_parquet_has_the_same_rows(tmp_path):
     run(COMPLEXITY, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     export([study], tmp_path / "all.parquet")
-    assert parquet.read_table(tmp_path / "all.parquet").to_pylist() == rows([study])
+    assert parquet.read_table(tmp_path / "all.parquet").to_pylist() == to_rows([study])

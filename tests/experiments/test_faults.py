@@ -36,8 +36,8 @@ from cranium.experiments import (
     local_engine,
     run,
 )
-from cranium.experiments.execution import perform
-from cranium.experiments.faults import fault_of_machine
+from cranium.experiments.execution import run_trial
+from cranium.experiments.faults import find_machine_fault
 from cranium.experiments.local_engine import HOPELESS, TRIES
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
@@ -100,9 +100,9 @@ def test_a_fault_of_the_machine_is_no_result_and_the_same_command_goes_on(
     def fail(trial, seed):
         if seed == 1:
             raise problem
-        return perform(trial, seed)
+        return run_trial(trial, seed)
 
-    monkeypatch.setattr(local_engine, "perform", fail)
+    monkeypatch.setattr(local_engine, "run_trial", fail)
     with pytest.raises(EngineError, match=type(problem).__name__):
         run(CONFIG, tmp_path, InProcessEngine())
     assert len(records_in(tmp_path)) == JOBS // 2
@@ -117,7 +117,7 @@ def test_an_error_of_the_trial_is_its_result(tmp_path, monkeypatch, problem):
     def fail(trial, seed):
         raise problem
 
-    monkeypatch.setattr(local_engine, "perform", fail)
+    monkeypatch.setattr(local_engine, "run_trial", fail)
     assert len(run(CONFIG, tmp_path, InProcessEngine()).failed) == JOBS
 
 
@@ -128,11 +128,11 @@ def test_whatever_comes_from_the_cache_of_compiled_functions_is_the_machines(tmp
     Path(cache._index_path).write_bytes(pickle.dumps(cache._version) + pickle.dumps(5))
     with pytest.raises(TypeError) as caught:
         cache.load("key")
-    assert fault_of_machine(caught.value) is not None
-    assert fault_of_machine(TypeError(str(caught.value))) is None
+    assert find_machine_fault(caught.value) is not None
+    assert find_machine_fault(TypeError(str(caught.value))) is None
     wrapped = RuntimeError("compilation failed")
     wrapped.__cause__ = OSError(5, "Input/output error")
-    assert fault_of_machine(wrapped) == "OSError: [Errno 5] Input/output error"
+    assert find_machine_fault(wrapped) == "OSError: [Errno 5] Input/output error"
 
 
 # Workers
@@ -154,7 +154,7 @@ EARLY
 
 from cranium.errors import CraniumError
 from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
-from cranium.experiments.execution import perform
+from cranium.experiments.execution import run_trial
 
 LATE
 
@@ -206,10 +206,10 @@ ONCE = """
 def perhaps(trial, seed):
     if note(f"{trial.key}-{seed}") == 1:
         FAULT
-    return perform(trial, seed)
+    return run_trial(trial, seed)
 
 
-local_engine.perform = perhaps
+local_engine.run_trial = perhaps
 """
 
 
@@ -271,7 +271,7 @@ def test_a_cache_that_is_emptied_during_a_run_makes_no_trial_fail(
         steps=2000, every=2000, until=None, counter_limit=3,
     )  # fmt: skip
     config = Given(given=tuple(Job(trial, seed) for seed in range(6)))
-    expected = {job: perform(job.trial, job.seed) for job in config.given}
+    expected = {job: run_trial(job.trial, job.seed) for job in config.given}
     cache, stop, done = tmp_path / "cache", threading.Event(), []
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))  # for the workers, as they start
     thread = threading.Thread(target=damage_always, args=(cache, damage, stop, done))

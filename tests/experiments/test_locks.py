@@ -18,7 +18,7 @@ from support.engines import InProcessEngine
 from cranium._runtime.processes import start_time, this_machine
 from cranium.errors import EngineError, FileAccessError
 from cranium.experiments import ComplexityConfig, Store, local_engine, locks, run, runner
-from cranium.experiments.execution import perform
+from cranium.experiments.execution import run_trial
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import read_record
 
@@ -243,7 +243,7 @@ def test_a_lock_that_cannot_be_removed_is_an_error_and_not_waited_for(
     ours.take(jobs[0])
     monkeypatch.setattr(locks, "STALE", 0.0)
     time.sleep(0.01)
-    with pytest.raises(FileAccessError, match="a lock that nobody holds any more"):
+    with pytest.raises(FileAccessError, match="a lock whose owner is gone"):
         ours.take(jobs[0])
 
 
@@ -316,9 +316,9 @@ def test_two_runs_that_try_again_what_failed_try_it_once(tmp_path, monkeypatch):
         counts[trial.key, seed] += 1
         if broken[0] and seed == 1:
             raise ValueError("no luck")
-        return perform(trial, seed)
+        return run_trial(trial, seed)
 
-    monkeypatch.setattr(local_engine, "perform", perhaps)
+    monkeypatch.setattr(local_engine, "run_trial", perhaps)
     assert len(run(CONFIG, tmp_path, InProcessEngine()).failed) == JOBS // 2
     broken[0], barrier = False, threading.Barrier(2)
     threads = [

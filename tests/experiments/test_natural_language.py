@@ -18,12 +18,12 @@ from cranium.errors import (
     UnknownNameError,
 )
 from cranium.experiments import LocalEngine, NaturalLanguageConfig, Store, run
-from cranium.experiments.execution import perform
+from cranium.experiments.execution import run_trial
 from cranium.experiments.results import read_study
 from cranium.experiments.trial import TrainingTrial
 from cranium.figures.natural_language import caption
 from cranium.figures.page import write_report
-from cranium.figures.studies import draw_study, machines
+from cranium.figures.studies import draw_study, find_machines
 from cranium.formats import library
 from cranium.formats.files import loads
 
@@ -93,20 +93,20 @@ def test_the_words_come_first_and_everything_else_has_their_machine(tmp_path):
 def test_a_replayed_conversation_takes_no_model_and_comes_to_the_same_every_time(nobody):
     PLANNER.require()
     trial = PLANNER.specification()
-    assert perform(trial, 0) == perform(trial, 0)
-    assert json.loads(json.dumps(perform(trial, 0))) == perform(trial, 0)  # plain data
+    assert run_trial(trial, 0) == run_trial(trial, 0)
+    assert json.loads(json.dumps(run_trial(trial, 0))) == run_trial(trial, 0)  # plain data
 
 
 @pytest.mark.parametrize("method", ["QL", "CQL", "HRM", "planner"])
 def test_what_is_learned_is_what_the_machine_of_the_paper_teaches(method):
     config = replace(PLANNER, methods=(method,))
-    (trial,) = config.candidates(perform(config.specification(), 0))
+    (trial,) = config.candidates(run_trial(config.specification(), 0))
     trial = replace(trial, steps=20_000)
     settings = trial.data
     for name in ("kind", "revision", "machine"):
         settings.pop(name)
     known = TrainingTrial(**{**settings, "task": "mail-delivery"})
-    assert perform(trial, 3) == perform(known, 3)
+    assert run_trial(trial, 3) == run_trial(known, 3)
 
 
 def test_another_recording_is_another_trial(tmp_path, monkeypatch):
@@ -138,7 +138,7 @@ def test_in_python_they_are_a_failed_trial_and_nothing_is_trained(tmp_path):
     assert (outcome.ran, job.trial.stage) == (1, "first")
     assert "TranscriptError" in record.error
     study = read_study(tmp_path)
-    assert (study.groups, len(study.failed), machines(study)) == ((), 1, {})
+    assert (study.groups, len(study.failed), find_machines(study)) == ((), 1, {})
     assert [path.name for path in draw_study(study)] == ["natural-language.svg"]
     assert "No machine has come of these words" in caption(study)
 

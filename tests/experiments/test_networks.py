@@ -14,10 +14,10 @@ from cranium.aamdp.registry import make_env
 from cranium.cli import app
 from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError
 from cranium.experiments import LocalEngine, NetworksConfig, Store, run
-from cranium.experiments.aggregate import totals
+from cranium.experiments.aggregate import aggregate_tasks
 from cranium.experiments.deep import ANYWHERE, BATCH, LETTERS, MAIL, PUBLISHED
 from cranium.experiments.results import read_study
-from cranium.figures.deep import caption, draw, shape_of
+from cranium.figures.deep import arrange_panels, caption, draw
 from cranium.figures.page import write_report
 
 
@@ -79,7 +79,7 @@ def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
     assert outcome.ran == 6
     assert not outcome.failed
     study = read_study(tmp_path)
-    summed = [(group.method, group.case) for group in totals(study)]
+    summed = [(group.method, group.case) for group in aggregate_tasks(study)]
     assert summed == [
         ("CRM", "letters, all N, a machine for each"),
         ("CRM", "mail, all N, a machine for each"),
@@ -95,7 +95,7 @@ def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
 
 @pytest.mark.parametrize(("cases", "shape"), [(1, (1, 1)), (3, (1, 3)), (4, (2, 2)), (5, (3, 2))])
 def test_panels_are_put_beside_each_other_and_then_below(cases, shape):
-    assert shape_of(cases) == shape
+    assert arrange_panels(cases) == shape
 
 
 def test_without_jax_the_experiment_says_so_and_the_others_go_on(monkeypatch, tmp_path):

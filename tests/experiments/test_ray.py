@@ -26,8 +26,8 @@ from cranium.experiments import (
     LocalEngine,
     RayEngine,
     Record,
+    RunCallback,
     Store,
-    Watcher,
     run,
 )
 from cranium.experiments.local_engine import TRIES
@@ -80,10 +80,10 @@ class Spy(Trial):
         return {"pid": os.getpid(), "threads": threads, "span": (begun, time.time())}
 
     def compile(self) -> dict[str, Any]:
-        from cranium.experiments.execution import perform
+        from cranium.experiments.execution import run_trial
         from cranium.learners.tabular import kernels
 
-        perform(training("ql", 20_000), 0)
+        run_trial(training("ql", 20_000), 0)
         stats = [each.stats for each in vars(kernels).values() if hasattr(each, "stats")]
         hits, misses = (sum(sum(each[n].values()) for each in stats) for n in (1, 2))
         return {"pid": os.getpid(), "hits": hits, "misses": misses}
@@ -98,10 +98,10 @@ class Spy(Trial):
         return {"node": this_node(), "text": "x" * 500_000}
 
     def stay(self) -> dict[str, Any]:
-        from cranium.experiments.execution import perform
+        from cranium.experiments.execution import run_trial
 
         Path(f"{self.file}-{os.getpid()}").touch()
-        perform(training("ql", 10**11), 0)
+        run_trial(training("ql", 10**11), 0)
         return {}
 
     def die(self) -> dict[str, Any]:
@@ -415,7 +415,7 @@ def test_when_the_raylet_of_this_machine_dies_the_cluster_is_started_again(
     joined: list[str] = []
     others = raylets()
 
-    class Killed(Watcher):
+    class Killed(RunCallback):
         def finished(self, job: Job, record: Record) -> None:
             if not joined:
                 joined.append("first")
@@ -424,7 +424,7 @@ def test_when_the_raylet_of_this_machine_dies_the_cluster_is_started_again(
     with RayEngine(workers=1) as engine:
         again = engine._join
         monkeypatch.setattr(engine, "_join", lambda: joined.append("again") or again())
-        outcome = run(Given(given=tuple(SHORT)), tmp_path, engine, watcher=Killed())
+        outcome = run(Given(given=tuple(SHORT)), tmp_path, engine, callback=Killed())
     assert joined == ["first", "again"]
     assert (outcome.ran, outcome.failed) == (len(SHORT), [])
     store = Store(tmp_path)
@@ -439,7 +439,7 @@ def test_a_cluster_that_is_not_ours_and_dies_stops_the_run_and_saves_no_failure(
     killed: list[Job] = []
     others = raylets()
 
-    class Killed(Watcher):
+    class Killed(RunCallback):
         def finished(self, job: Job, record: Record) -> None:
             if not killed:
                 killed.append(job)
@@ -448,7 +448,7 @@ def test_a_cluster_that_is_not_ours_and_dies_stops_the_run_and_saves_no_failure(
     ray.init("local", num_cpus=1, include_dashboard=False, log_to_driver=False)
     try:
         with RayEngine() as engine, pytest.raises(EngineError, match="the Ray cluster is gone"):
-            run(Given(given=tuple(SHORT)), tmp_path, engine, watcher=Killed())
+            run(Given(given=tuple(SHORT)), tmp_path, engine, callback=Killed())
     finally:
         ray.shutdown()
     records = list(Store(tmp_path))
@@ -525,7 +525,7 @@ def all_free() -> bool:
 def test_when_it_is_interrupted_what_was_done_is_kept_and_the_rest_is_cancelled(
     engine: RayEngine, local: dict[Job, Record], tmp_path: Path
 ) -> None:
-    class Impatient(Watcher):
+    class Impatient(RunCallback):
         left = 3
 
         def finished(self, job: Job, record: Record) -> None:
@@ -534,7 +534,7 @@ def test_when_it_is_interrupted_what_was_done_is_kept_and_the_rest_is_cancelled(
                 raise KeyboardInterrupt
 
     config = Given(given=(*ENDLESS, *SHORT[:5]))
-    outcome = run(config, tmp_path, engine, watcher=Impatient())
+    outcome = run(config, tmp_path, engine, callback=Impatient())
     assert outcome.interrupted
     assert outcome.ran == 3
     assert wait_until(all_free)

@@ -14,9 +14,9 @@ from support.engines import InProcessEngine
 
 from cranium.errors import FileAccessError, RecordError
 from cranium.experiments import ComplexityConfig, DamagedRecordWarning, Record, Store, run
-from cranium.experiments.local_engine import carry_out
+from cranium.experiments.local_engine import run_job
 from cranium.experiments.records import read_record
-from cranium.experiments.results import read_study, rows
+from cranium.experiments.results import read_study, to_rows
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
 
 CONFIG = ComplexityConfig(trials=1, most=2)
@@ -50,7 +50,7 @@ def store(tmp_path):
 
 
 def test_a_record_comes_back_as_it_was(store, job):
-    record = carry_out(job)
+    record = run_job(job)
     store.save(job, record)
     assert read_record(store.path(job)) == record
     assert Store(store.folder).find(job) == record
@@ -60,7 +60,7 @@ def test_a_record_comes_back_as_it_was(store, job):
 
 def test_odd_numbers_and_letters_come_back(store, job):
     odd = {"a": [0.1, 1e-300, 10**30, None, True, -0.0, float("inf")], "λ\n": {"\ud800": "☃"}}
-    done = carry_out(job)
+    done = run_job(job)
     record = replace(done, result={**done.result, **odd}, error="Ärger")
     store.save(job, record)
     assert Store(store.folder).find(job) == record
@@ -68,7 +68,7 @@ def test_odd_numbers_and_letters_come_back(store, job):
 
 def test_a_record_can_be_read_without_the_code_that_made_it(store):
     job = Job(training(), 7)
-    store.save(job, replace(carry_out(job), result={"samples": 5}))
+    store.save(job, replace(run_job(job), result={"samples": 5}))
     told = json.loads(store.path(job).read_text())["record"]
     assert told["config"]["kind"] == "TrainingTrial"
     assert told["config"]["settings"]["learning_rate"] == 0.5
@@ -83,8 +83,8 @@ def test_a_trial_without_a_record_has_none(store, job):
 
 def test_a_record_of_an_error_is_not_done(store, job):
     other = Job(job.trial, 4)
-    store.save(job, carry_out(job))
-    store.save(other, replace(carry_out(other), status="failed", result={}, error="Traceback"))
+    store.save(job, run_job(job))
+    store.save(other, replace(run_job(other), status="failed", result={}, error="Traceback"))
     assert (store.find(job).done, store.find(other).done) == (True, False)
 
 
@@ -164,7 +164,7 @@ def test_damage_is_found_reported_and_only_that_trial_is_run_again(tmp_path, dam
 
 def test_the_record_of_another_trial_under_this_name_is_found_out(store, job):
     other = Job(job.trial, job.seed + 1)
-    store.save(other, carry_out(other))
+    store.save(other, run_job(other))
     store.path(job).write_bytes(store.path(other).read_bytes())
     with pytest.warns(DamagedRecordWarning, match=f"{job.name}.* another trial"):
         assert Store(store.folder).find(job) is None
@@ -172,7 +172,7 @@ def test_the_record_of_another_trial_under_this_name_is_found_out(store, job):
 
 
 def test_any_bit_that_flips_is_found_out_or_changes_nothing(store, job):
-    store.save(job, carry_out(job))
+    store.save(job, run_job(job))
     path, whole = store.path(job), Store(store.folder).find(job)
     content = path.read_bytes()
     unnoticed = 0
@@ -188,7 +188,7 @@ def test_any_bit_that_flips_is_found_out_or_changes_nothing(store, job):
 
 
 def test_any_end_that_is_missing_is_found_out(store, job):
-    store.save(job, carry_out(job))
+    store.save(job, run_job(job))
     path = store.path(job)
     content = path.read_bytes()
     for length in range(len(content)):
@@ -218,7 +218,7 @@ class Crash(BaseException):
 def test_a_crash_while_writing_leaves_the_old_file_or_none_and_no_litter(
     store, job, monkeypatch, step, error, old
 ):
-    first, second = carry_out(job), replace(carry_out(job), result={"states": -1})
+    first, second = run_job(job), replace(run_job(job), result={"states": -1})
     if old:
         store.save(job, first)
 
@@ -242,7 +242,7 @@ def test_a_record_is_on_the_disk_before_it_has_its_name(store, job, monkeypatch)
         monkeypatch.setattr(
             os, name, lambda *a, real=real, name=name: calls.append(name) or real(*a)
         )
-    store.save(job, carry_out(job))
+    store.save(job, run_job(job))
     assert calls == [
         "fsync",
         "replace",
@@ -251,7 +251,7 @@ def test_a_record_is_on_the_disk_before_it_has_its_name(store, job, monkeypatch)
 
 
 def test_a_draft_that_a_killed_process_left_is_no_record(store, job):
-    store.save(job, carry_out(job))
+    store.save(job, run_job(job))
     (store.folder / f".{job.name}.json.abc123").write_bytes(b'{"format": 1, "che')
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -327,7 +327,7 @@ print(TrainingTrial("letter", "CQL", "N = 1", world="Letter", task="anbcdn", lea
 
 def test_a_record_names_its_trial(store):
     job = Job(training(steps=200, until=None), 1)
-    record = carry_out(job)
+    record = run_job(job)
     assert isinstance(record, Record)
     assert (record.key, record.seed, record.config) == (job.trial.key, 1, job.trial.data)
 
@@ -340,4 +340,4 @@ def test_what_a_failed_trial_says_it_found_counts_for_nothing(success, tmp_path)
     failed = replace(store.find(job), status="failed", result={"success": success}, error="no")
     store.save(job, failed)
     study = read_study(tmp_path)
-    assert [row["success"] for row in rows([study]) if row["status"] == "failed"] == [None]
+    assert [row["success"] for row in to_rows([study]) if row["status"] == "failed"] == [None]

@@ -25,14 +25,14 @@ from cranium.experiments import (
     LocalEngine,
     OfficeConfig,
     RewardMachinesConfig,
+    RunCallback,
     Store,
-    Watcher,
     local_engine,
     pool,
     run,
 )
-from cranium.experiments.execution import perform
-from cranium.experiments.local_engine import carry_out
+from cranium.experiments.execution import run_trial
+from cranium.experiments.local_engine import run_job
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
 from cranium.experiments.trial import Job, TrainingTrial
@@ -57,9 +57,9 @@ def failing(monkeypatch):
         counts[trial.method, trial.case, seed] += 1
         if trial.method == "RM" and seed in seeds:
             raise ValueError(f"no luck with {seed}")
-        return perform(trial, seed)
+        return run_trial(trial, seed)
 
-    monkeypatch.setattr(local_engine, "perform", perhaps)
+    monkeypatch.setattr(local_engine, "run_trial", perhaps)
     perhaps.seeds, perhaps.counts = seeds, counts
     return perhaps
 
@@ -166,11 +166,11 @@ def test_what_is_run_later_depends_on_what_was_found(tmp_path):
     config = LetterConfig(trials=2, times=(1,), methods=("CQL",), tuning_trials=1)
     stages = []
 
-    class Listening(Watcher):
+    class Listening(RunCallback):
         def begin(self, jobs, there):
             stages.append(({job.trial.stage for job in jobs}, len(jobs), there))
 
-    outcome = run(config, tmp_path, InProcessEngine(), watcher=Listening())
+    outcome = run(config, tmp_path, InProcessEngine(), callback=Listening())
     assert stages == [({"tuning"}, 12, 0), ({"final"}, 2, 12)]
     assert outcome.ran == len(outcome.jobs) == 14
     final = [job for job in outcome.jobs if job.trial.stage == "final"]
@@ -178,7 +178,7 @@ def test_what_is_run_later_depends_on_what_was_found(tmp_path):
     assert final[0].trial.settings["learning_rate"] in tuned
 
 
-class Notes(Watcher):
+class Notes(RunCallback):
     """Writes down what it is told."""
 
     def __init__(self, stop=None):
@@ -196,34 +196,34 @@ class Notes(Watcher):
         self.told.append("end")
 
 
-def test_the_watcher_is_told_of_everything_after_it_was_written(tmp_path):
+def test_the_callback_is_called_after_each_record_was_written(tmp_path):
     class Looking(Notes):
         def finished(self, job, record):
             super().finished(job, record)
             assert read_record(tmp_path / f"{job.name}.json") == record
 
-    watcher = Looking()
-    outcome = run(CONFIG, tmp_path, InProcessEngine(), watcher=watcher)
+    callback = Looking()
+    outcome = run(CONFIG, tmp_path, InProcessEngine(), callback=callback)
     names = [job.name for job in sorted(outcome.jobs, key=lambda job: job.seed)]
-    assert watcher.told == ["begin", *names, "end"], "all methods come along together"
+    assert callback.told == ["begin", *names, "end"], "all methods come along together"
 
 
 def test_ctrl_c_ends_a_run_and_what_was_found_stays(tmp_path):
-    watcher = Notes(KeyboardInterrupt)
-    outcome = run(CONFIG, tmp_path, InProcessEngine(), watcher=watcher)
+    callback = Notes(KeyboardInterrupt)
+    outcome = run(CONFIG, tmp_path, InProcessEngine(), callback=callback)
     assert outcome.interrupted
     assert outcome.ran == 3
-    assert watcher.told[-1] == "end"
+    assert callback.told[-1] == "end"
     assert len(records_in(tmp_path)) == 3
     again = run(CONFIG, tmp_path, InProcessEngine())
     assert (again.ran, again.interrupted) == (13, False)
 
 
 def test_an_error_of_the_runner_itself_is_not_swallowed_and_what_was_found_stays(tmp_path):
-    watcher = Notes(RuntimeError)
+    callback = Notes(RuntimeError)
     with pytest.raises(RuntimeError):
-        run(CONFIG, tmp_path, InProcessEngine(), watcher=watcher)
-    assert watcher.told[-1] == "end"
+        run(CONFIG, tmp_path, InProcessEngine(), callback=callback)
+    assert callback.told[-1] == "end"
     assert len(records_in(tmp_path)) == 3
 
 
@@ -297,9 +297,9 @@ def test_a_candidate_that_fails_in_tuning_is_not_chosen(tmp_path, monkeypatch):
     def perhaps(trial, seed):
         if trial.stage == "tuning" and trial.settings["learning_rate"] < 1:
             raise ZeroDivisionError
-        return perform(trial, seed)
+        return run_trial(trial, seed)
 
-    monkeypatch.setattr(local_engine, "perform", perhaps)
+    monkeypatch.setattr(local_engine, "run_trial", perhaps)
     config = LetterConfig(trials=1, times=(1,), methods=("CQL",), tuning_trials=1)
     outcome = run(config, tmp_path, InProcessEngine())
     assert len(outcome.failed) == 8
@@ -323,9 +323,9 @@ def some_jobs(folder):
 
 def test_a_trial_is_the_same_whatever_ran_before_it_and_in_whichever_process(tmp_path):
     jobs = some_jobs(tmp_path)
-    here = {job: without_times(carry_out(job)) for job in jobs}
+    here = {job: without_times(run_job(job)) for job in jobs}
     assert all(record.done for record in here.values())
-    again = {job: without_times(carry_out(job)) for job in reversed(jobs)}
+    again = {job: without_times(run_job(job)) for job in reversed(jobs)}
     there = {job: without_times(record) for job, record in LocalEngine(2).run(jobs[::-1])}
     for job in jobs:
         assert json.dumps(again[job].result) == json.dumps(here[job].result)
@@ -336,7 +336,7 @@ def test_a_trial_is_the_same_whatever_ran_before_it_and_in_whichever_process(tmp
 
 def test_another_seed_gives_another_training():
     trial = TrainingTrial("x", "CQL", "", world="Letter", task="anbcdn", learner="cql", every=10)
-    assert perform(trial, 0) != perform(trial, 1)
+    assert run_trial(trial, 0) != run_trial(trial, 1)
 
 
 # Processes
@@ -484,12 +484,12 @@ def test_a_trial_that_kills_its_process_has_no_result_and_all_others_have(tmp_pa
         "from cranium.experiments import LocalEngine\n"
         "from cranium.experiments import local_engine\n"
         "from cranium.experiments.trial import ComplexityTrial, Job\n"
-        "def carry_out(job):\n"
+        "def run_job(job):\n"
         "    if job.trial.limit == 3:\n"
         "        os._exit(9)\n"
         "    return carry(job)\n"
-        "carry = local_engine.carry_out\n"
-        "local_engine.carry_out = carry_out\n"
+        "carry = local_engine.run_job\n"
+        "local_engine.run_job = run_job\n"
         "if __name__ == '__main__':\n"
         "    trials = [ComplexityTrial('complexity', 'RM', str(n), 'anbcdn', n) for n in range(1, 9)]\n"
         "    found = []\n"
@@ -513,7 +513,7 @@ def test_what_was_lost_is_no_result_and_is_run_by_the_next_run(tmp_path):
         def run(self, jobs):
             found = list(super().run(jobs))
             yield from found[1:]
-            raise local_engine.given_up({found[0][0]: "out of\nmemory"})
+            raise local_engine.make_lost_error({found[0][0]: "out of\nmemory"})
 
     with pytest.raises(EngineError, match=r"seed 0 \(out of memory\)") as caught:
         run(CONFIG, tmp_path, Losing())
@@ -542,11 +542,11 @@ def test_without_a_free_file_descriptor_no_process_is_started_and_that_is_said()
 
 def test_what_a_worker_has_done_is_not_lost_when_others_do_not_even_start():
     first, second = CONFIG.jobs(Store(Path("nowhere")))[:2]
-    workers = pool.WorkerPool(2, [], carry_out)
+    workers = pool.WorkerPool(2, [], run_job)
     try:
         workers.submit(first)
         [good] = workers.workers
-        assert workers._hear(good) is None  # it is ready, and gets its job
+        assert workers._receive(good) is None  # it is ready, and gets its job
         assert good.connection.poll(WAIT)  # which is done
         workers.submit(second)
         workers.workers[1].process.kill()
@@ -567,11 +567,11 @@ FIRST_WORKER = """
 import signal, sys
 from pathlib import Path
 
-from cranium.experiments.local_engine import carry_out
+from cranium.experiments.local_engine import run_job
 from cranium.experiments.pool import WorkerPool
 
 if __name__ == "__main__":
-    pool = WorkerPool(1, [], carry_out)
+    pool = WorkerPool(1, [], run_job)
     status = Path(f"/proc/{pool._start().process.pid}/status").read_text()
     pool.stop()
     print(int(status.split("SigBlk:")[1].split()[0], 16) >> (signal.SIGINT - 1) & 1)

@@ -17,8 +17,13 @@ from cranium.aamdp.planning import solve
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.registry import make_world
 from cranium.errors import ConversionError, InvalidArgumentError, UnknownNameError, WorldError
-from cranium.experiments.execution import make_env, optimal_rates, perform
-from cranium.experiments.multi_task import TaskLot, drawn_tasks, task_of, union
+from cranium.experiments.execution import compute_optimal_rates, make_env, run_trial
+from cranium.experiments.multi_task import (
+    TaskSamplingEnv,
+    find_task,
+    recover_sampled_tasks,
+    unite_machines,
+)
 from cranium.experiments.reward_machines import BASELINES, CASES, REACHED, RewardMachinesConfig
 from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
 from cranium.formats import library
@@ -29,7 +34,7 @@ from cranium.worlds import OfficeWorld, TabularWorld
 NAMES = CASES["all four"].split("+")
 MACHINES = [library.load(name) for name in NAMES]
 EVENTS = sorted({p for machine in MACHINES for p in machine.propositions})
-together = union(MACHINES, NAMES)
+together = unite_machines(MACHINES, NAMES)
 words = st.lists(st.sets(st.sampled_from(EVENTS), max_size=3).map(frozenset), max_size=30)
 
 
@@ -84,21 +89,21 @@ def test_the_union_pays_exactly_what_the_machine_pays(number, word):
 
 def test_a_state_of_the_union_tells_its_task():
     for state in together.states:
-        number = task_of(state, NAMES)
-        assert state == "lot" or state.startswith(f"{NAMES[number]}: ")
+        number = find_task(state, NAMES)
+        assert state == "no task yet" or state.startswith(f"{NAMES[number]}: ")
 
 
 def test_one_machine_stays_as_it_is_and_those_with_counters_are_refused():
-    assert union([MACHINES[0]], ["a"]) is MACHINES[0]
+    assert unite_machines([MACHINES[0]], ["a"]) is MACHINES[0]
     with pytest.raises(ConversionError, match="counters"):
-        union([MACHINES[0], library.load("anbcdn")], ["a", "b"])
+        unite_machines([MACHINES[0], library.load("anbcdn")], ["a", "b"])
 
 
 # The world in which a lot is drawn
 
 
-def test_a_lot_agrees_with_its_table():
-    world = TaskLot(make_world("ToroOffice"), NAMES)
+def test_task_sampling_agrees_with_its_table():
+    world = TaskSamplingEnv(make_world("ToroOffice"), NAMES)
     table = TabularWorld.of(world)
     assert table.verify(world, steps=5000) == 5000
     assert sorted(table.initial[table.initial > 0]) == [0.25] * 4
@@ -106,9 +111,9 @@ def test_a_lot_agrees_with_its_table():
 
 
 @pytest.mark.parametrize("names", [NAMES, NAMES[:2]])
-def test_gymnasiums_checker_is_content_with_the_lot_and_the_product(names):
-    world = TaskLot(make_world("ToroOffice"), names)
-    machine = union([library.load(name) for name in names], names)
+def test_gymnasiums_checker_is_content_with_task_sampling_and_the_product(names):
+    world = TaskSamplingEnv(make_world("ToroOffice"), names)
+    machine = unite_machines([library.load(name) for name in names], names)
     with warnings.catch_warnings():
         # It asks for a way to render, and a product is a wrapper, which it remarks on.
         warnings.filterwarnings("ignore", message=".*is different from the unwrapped version.*")
@@ -117,7 +122,7 @@ def test_gymnasiums_checker_is_content_with_the_lot_and_the_product(names):
 
 
 def test_what_is_seen_is_in_the_space_and_says_the_task_once():
-    world = TaskLot(make_world("ToroOffice"), NAMES)
+    world = TaskSamplingEnv(make_world("ToroOffice"), NAMES)
     rng = np.random.default_rng(0)
     drawn = []
     for episode in range(200):
@@ -139,7 +144,7 @@ def test_what_is_seen_is_in_the_space_and_says_the_task_once():
 
 
 def test_the_task_can_be_asked_for():
-    world = TaskLot(make_world("ToroOffice"), NAMES)
+    world = TaskSamplingEnv(make_world("ToroOffice"), NAMES)
     for number, (name, options) in enumerate(world.instances().items()):
         assert name == NAMES[number]
         for seed in range(5):
@@ -147,20 +152,20 @@ def test_the_task_can_be_asked_for():
             world.step(1)
             assert world.events == {f"task{number + 1}"}
     with pytest.raises(UnknownNameError, match="toro-coffe"):
-        world.reset(options={"lot": "toro-coffe"})
+        world.reset(options={"task": "toro-coffe"})
     with pytest.raises(InvalidArgumentError, match="mail"):
         world.reset(options={"mail": 3})
 
 
-def test_a_lot_can_be_pickled():
-    world = TaskLot(make_world("ToroOffice"), NAMES)
+def test_a_task_sampling_env_can_be_pickled():
+    world = TaskSamplingEnv(make_world("ToroOffice"), NAMES)
     world.reset(seed=0)
     copy = pickle.loads(pickle.dumps(world))
     for action in (0, 1, 2, 3):
         assert (world.step(action)[0] == copy.step(action)[0]).all()
 
 
-def test_a_lot_needs_a_world_that_shows_numbers():
+def test_task_sampling_needs_multi_discrete_observations():
     class Odd(OfficeWorld):
         observation_space = None
 
@@ -168,8 +173,8 @@ def test_a_lot_needs_a_world_that_shows_numbers():
             super().__init__(layout="toro-icarte", mail=None)
             self.observation_space = None
 
-    with pytest.raises(WorldError, match="numbers"):
-        TaskLot(Odd(), NAMES)
+    with pytest.raises(WorldError, match="finite world with MultiDiscrete"):
+        TaskSamplingEnv(Odd(), NAMES)
 
 
 # The optimal rates
@@ -181,7 +186,7 @@ def simulated(env, discount, exploration, episodes, seed, names=NAMES):
     model = solved.product
     actions = (len(model.first) - 1) // model.num_pairs
     rng = np.random.default_rng(seed)
-    lots = isinstance(env.env, TaskLot)
+    lots = isinstance(env.env, TaskSamplingEnv)
     rates = {}
     for _ in range(episodes):
         here, steps, earned = int(rng.choice(model.num_pairs, p=model.initial)), 0, 0.0
@@ -204,8 +209,8 @@ def simulated(env, discount, exploration, episodes, seed, names=NAMES):
 
 
 def check_rates(env, discount, exploration, episodes, names=NAMES):
-    best = optimal_rates(env, discount, exploration)
-    assert len(best) == (len(names) if isinstance(env.env, TaskLot) else 1)
+    best = compute_optimal_rates(env, discount, exploration)
+    assert len(best) == (len(names) if isinstance(env.env, TaskSamplingEnv) else 1)
     for task, rates in simulated(env, discount, exploration, episodes, 0, names).items():
         error = np.std(rates) / np.sqrt(len(rates))
         assert error < 0.02 * best[task]  # so that a mistake of a tenth cannot pass
@@ -215,19 +220,19 @@ def check_rates(env, discount, exploration, episodes, names=NAMES):
 @pytest.mark.parametrize("exploration", [0.1, 0.3])
 def test_the_optimal_rate_is_that_of_a_plain_simulation(exploration):
     env = make_env("ToroOffice", CASES["coffee and mail"], None, ())
-    assert len(optimal_rates(env, 0.9, exploration)) == 1
+    assert len(compute_optimal_rates(env, 0.9, exploration)) == 1
     check_rates(env, 0.9, exploration, 8000)
 
 
-def test_the_optimal_rates_of_a_lot_are_those_of_a_plain_simulation():
-    assert len(optimal_rates(four(), 0.9, 0.1)) == 4
+def test_the_optimal_rates_of_sampled_tasks_are_those_of_a_plain_simulation():
+    assert len(compute_optimal_rates(four(), 0.9, 0.1)) == 4
     check_rates(four(), 0.9, 0.1, 6000)
 
 
-def test_the_rates_of_a_lot_are_those_of_its_tasks():
-    lot = optimal_rates(four(), 0.9, 0.1)
+def test_the_rates_of_sampled_tasks_are_those_of_its_tasks():
+    lot = compute_optimal_rates(four(), 0.9, 0.1)
     for name, rate in zip(NAMES, lot, strict=True):
-        (alone,) = optimal_rates(make_env("ToroOffice", name, None, ()), 0.9, 0.1)
+        (alone,) = compute_optimal_rates(make_env("ToroOffice", name, None, ()), 0.9, 0.1)
         assert rate == pytest.approx(alone, rel=1e-3)
 
 
@@ -249,12 +254,12 @@ def test_rates_are_right_whatever_the_machines_pay_and_when():
         cranium.loads(PAYING.format(first="coffee", last="office", half=1, whole=2)),
         cranium.loads(PAYING.format(first="mail", last="office", half=-0.25, whole=0.75)),
     ]
-    world = TaskLot(make_world("ToroOffice"), names)
-    env = AutomatonAugmentedMDP(world, union(machines, names), horizon=60)
+    world = TaskSamplingEnv(make_world("ToroOffice"), names)
+    env = AutomatonAugmentedMDP(world, unite_machines(machines, names), horizon=60)
     check_rates(env, 0.9, 0.1, 6000, names)
 
 
-class Noting(TaskLot):
+class Noting(TaskSamplingEnv):
     """Notes which task every episode had, and what was earned and how long it took."""
 
     def __init__(self, *told):
@@ -272,15 +277,17 @@ class Noting(TaskLot):
 def test_which_task_an_episode_had_is_known_without_rewards_that_tell_it(learner, seed):
     # Stepped in Python, the world itself says what it drew; the compiled loop draws the same.
     noting = Noting(make_world("ToroOffice"), NAMES)
-    env = AutomatonAugmentedMDP(noting, union(MACHINES, NAMES), horizon=four().horizon)
+    env = AutomatonAugmentedMDP(noting, unite_machines(MACHINES, NAMES), horizon=four().horizon)
     told = {"steps": 3_000, "seed": seed, "evaluate_every": 3_000, "log": True}
     evaluated = AutomatonAugmentedMDP(
-        TaskLot(make_world("ToroOffice"), NAMES), union(MACHINES, NAMES), horizon=50
+        TaskSamplingEnv(make_world("ToroOffice"), NAMES),
+        unite_machines(MACHINES, NAMES),
+        horizon=50,
     )
     live = train(env, learner, path="python", evaluation_env=evaluated, **told)
     log = train(four(), learner, path="compiled", **told).log
     assert len(log) > 10
-    tasks = drawn_tasks(four().env, generators(seed)[1], log[:, 0]).tolist()
+    tasks = recover_sampled_tasks(four().env, generators(seed)[1], log[:, 0]).tolist()
     assert log.tolist() == live.log.tolist()
     assert tasks == noting.begun[: len(log)]
     assert len(set(tasks)) > 1
@@ -288,15 +295,15 @@ def test_which_task_an_episode_had_is_known_without_rewards_that_tell_it(learner
 
 def test_tasks_are_the_same_however_many_random_numbers_are_held_at_once(monkeypatch):
     ended = np.cumsum(np.random.default_rng(0).integers(1, 30, size=200)).astype(float)
-    whole = drawn_tasks(four().env, 7, ended)
+    whole = recover_sampled_tasks(four().env, 7, ended)
     monkeypatch.setattr("cranium.experiments.multi_task.CHUNK", 17)
-    assert drawn_tasks(four().env, 7, ended).tolist() == whole.tolist()
-    assert drawn_tasks(four().env, 7, np.zeros(0)).tolist() == []
+    assert recover_sampled_tasks(four().env, 7, ended).tolist() == whole.tolist()
+    assert recover_sampled_tasks(four().env, 7, np.zeros(0)).tolist() == []
 
 
 def test_without_exploration_the_rate_is_one_over_the_shortest_way():
     env = make_env("ToroOffice", CASES["coffee and mail"], None, ())
-    (rate,) = optimal_rates(env, 0.9, 0.0)
+    (rate,) = compute_optimal_rates(env, 0.9, 0.0)
     assert 1 / rate == pytest.approx(solve(env, discount=0.9).expected_length)
 
 
@@ -318,7 +325,7 @@ def published(method, case, **more):
 
 
 def test_the_share_of_the_optimum_is_near_one_once_the_policy_is_learned():
-    found = perform(published("CRM", "coffee and mail"), 0)
+    found = run_trial(published("CRM", "coffee and mail"), 0)
     places, shares = np.array(found["rates"]).T
     assert (np.diff(places) == 1000).all()
     assert shares[0] < 0.5
@@ -333,9 +340,9 @@ def test_shares_are_those_of_the_log_one_by_one():
         env, "crm", steps=20_000, seed=2, evaluate_every=20_000, log=True, path="compiled",
         **trial.settings,
     ).log  # fmt: skip
-    best = optimal_rates(env, 0.9, 0.1)
+    best = compute_optimal_rates(env, 0.9, 0.1)
     before, samples, shares, expected = 0, 0, [], {}
-    drawn = drawn_tasks(env.env, generators(2)[1], log[:, 0])
+    drawn = recover_sampled_tasks(env.env, generators(2)[1], log[:, 0])
     for (ended, earned, _), task in zip(log, drawn, strict=True):
         length = ended - before - 1  # without the step that draws the lot
         before = ended
@@ -344,13 +351,13 @@ def test_shares_are_those_of_the_log_one_by_one():
                 expected[place] = sum(shares[-30:]) / max(len(shares[-30:]), 1)
         samples += length
         shares.append(earned / length / best[task])
-    for place, share in perform(trial, 2)["rates"]:
+    for place, share in run_trial(trial, 2)["rates"]:
         if place in expected:
             assert share == pytest.approx(expected[place], abs=2e-6)
 
 
 def test_a_budget_in_which_no_episode_ends_has_no_rates():
-    found = perform(published("QL", "all four", steps=3, every=1), 0)
+    found = run_trial(published("QL", "all four", steps=3, every=1), 0)
     assert found["rates"] == []
     assert found["episodes"] == 0
     assert RewardMachinesConfig().value(found) is None
@@ -370,25 +377,25 @@ def test_what_is_recorded_is_plain_data(learner):
         steps=2000, tested_on={"times": 3},
     )  # fmt: skip
     for until in ("solved", None, 5):
-        assert plain(perform(replace(trial, until=until), 0))
-    assert plain(perform(published("HRM", "all four", steps=5000), 0))
+        assert plain(run_trial(replace(trial, until=until), 0))
+    assert plain(run_trial(published("HRM", "all four", steps=5000), 0))
 
 
 def test_a_trial_that_was_not_solved_has_no_samples():
     trial = TrainingTrial("x", "x", "x", world="Letter", task="anbcdn", learner="ql", steps=100)
-    found = perform(trial, 0)
+    found = run_trial(trial, 0)
     assert (found["samples"], found["taken"]) == (None, 100)
 
 
 def test_machines_are_measured():
-    counted = perform(ComplexityTrial("c", "CRA", "", "anbcdn"), 0)
-    unrolled = perform(ComplexityTrial("c", "RM", "", "anbcdn", 5), 0)
+    counted = run_trial(ComplexityTrial("c", "CRA", "", "anbcdn"), 0)
+    unrolled = run_trial(ComplexityTrial("c", "RM", "", "anbcdn", 5), 0)
     machine = library.load("anbcdn")
     assert counted == {"states": len(machine.states), "transitions": len(machine.transitions)}
-    fewer = perform(ComplexityTrial("c", "RM", "", "anbcdn", 4), 0)
+    fewer = run_trial(ComplexityTrial("c", "RM", "", "anbcdn", 4), 0)
     assert unrolled["states"] > fewer["states"] > counted["states"]
 
 
 def test_a_trial_of_an_unknown_kind_is_an_error():
     with pytest.raises(NotImplementedError, match="Trial"):
-        perform(Trial("a", "b", "c"), 0)
+        run_trial(Trial("a", "b", "c"), 0)

@@ -20,14 +20,14 @@ from cranium.experiments import (
     RewardMachinesConfig,
     run,
 )
-from cranium.experiments.aggregate import ONE, SUM, totals
+from cranium.experiments.aggregate import ONE, SUM, aggregate_tasks
 from cranium.experiments.results import (
-    last_success,
-    number,
+    format_number,
+    format_share,
+    read_final_success,
     read_study,
-    rows,
-    share,
-    summary_data,
+    summary_to_dict,
+    to_rows,
 )
 from cranium.figures import complexity, letter, office, reward_machines, style
 from cranium.figures.page import write_report
@@ -67,8 +67,8 @@ def test_the_page_tells_what_every_seed_gave(tmp_path):
     _, solved, success = page.split("<summary>Seed by seed: ")
     for group in study.groups:
         for record in group.records:
-            assert f"<td>{number(study.config.value(record.result))}</td>" in solved
-            assert f"<td>{share(last_success(record))}</td>" in success
+            assert f"<td>{format_number(study.config.value(record.result))}</td>" in solved
+            assert f"<td>{format_share(read_final_success(record))}</td>" in success
     unsolved = next(g for g in study.groups if None in g.values)
     row = next(
         line
@@ -87,7 +87,7 @@ def test_an_unfinished_study_says_so(tmp_path):
     config = LetterConfig(4, times=(1,), methods=("planner",))
     assert run(config, tmp_path, Half()).interrupted
     study = read_study(tmp_path)
-    assert study.groups[0].told == "2 of 2, 2 missing"
+    assert study.groups[0].status == "2 of 2, 2 missing"
     write_report([study], tmp_path / "report.html")
     assert "2 trials are still to be run" in (tmp_path / "report.html").read_text()
 
@@ -109,18 +109,18 @@ def fail(tmp_path, method, case, seed=0):
 def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
     config = LetterConfig(3, times=(1, 2), methods=("planner",))
     run(config, tmp_path, InProcessEngine())
-    whole = {group.case: group for group in totals(read_study(tmp_path))}
+    whole = {group.case: group for group in aggregate_tasks(read_study(tmp_path))}
     each = [read_study(tmp_path).group("planner", f"N = {n}").values for n in (1, 2)]
     assert whole[SUM].values == tuple(np.add(*each))
     fail(tmp_path, "planner", "N = 2", seed=1)
     study = read_study(tmp_path)
-    found = {group.case: group for group in totals(study)}
+    found = {group.case: group for group in aggregate_tasks(study)}
     assert found[SUM].values == (whole[SUM].values[0], whole[SUM].values[2])
-    assert found[SUM].told == "2 of 2, 1 failed"
-    assert found[ONE].told == "3 of 3"
+    assert found[SUM].status == "2 of 2, 1 failed"
+    assert found[ONE].status == "3 of 3"
     assert len(study.failed) == 1
-    assert summary_data(found[SUM])["failed"] == 1
-    assert [row["status"] for row in rows([study])].count("failed") == 1
+    assert summary_to_dict(found[SUM])["failed"] == 1
+    assert [row["status"] for row in to_rows([study])].count("failed") == 1
     draw_study(study)
     caption = (tmp_path / "letter.md").read_text()
     assert "*Trials that failed, and are in no number: 1.*" in caption
@@ -176,7 +176,7 @@ def test_a_folder_may_be_renamed_and_keeps_its_name_in_tables(tmp_path):
     old = tmp_path / "letter-old"
     run(LetterConfig(1, times=(1,), methods=("planner",)), old, InProcessEngine())
     assert json.loads((old / "experiment.json").read_text())["experiment"] == "letter"
-    assert rows([read_study(old)])[0]["experiment"] == "letter-old"
+    assert to_rows([read_study(old)])[0]["experiment"] == "letter-old"
 
 
 def test_captions_say_what_the_records_say(tmp_path):
@@ -214,10 +214,10 @@ def test_the_caption_of_the_letters_states_the_sums_and_what_they_compare(tmp_pa
     run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     told = letter.caption(study)
-    for group in totals(study):
+    for group in aggregate_tasks(study):
         if group.method != "CRM" and group.case == SUM:
             continue  # only shown where there is nothing else
-        assert f"{group.method} {number(group.summary.iqm)}" in told.split("*Right:*")[1]
+        assert f"{group.method} {format_number(group.summary.iqm)}" in told.split("*Right:*")[1]
     assert "added up over 2 machines" in told
     assert "it was not run" in told
     assert "not solved" not in told
@@ -233,7 +233,7 @@ def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
     run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     records = [record for group in study.groups for record in group.records]
-    failed = sum(last_success(record) < 1 - 1e-9 for record in records)
+    failed = sum(read_final_success(record) < 1 - 1e-9 for record in records)
     told = letter.caption(study)
     assert f"the greedy policies of {failed} of these runs failed" in told
     share = np.mean([r.result["elsewhere"]["A once"] > 1 - 1e-9
@@ -274,9 +274,9 @@ def test_a_quick_run_is_labelled_as_one(tmp_path):
 
 def test_methods_of_others_have_looks_of_their_own_that_stay():
     names = [f"method {n}" for n in range(20)] + ["CQL", "QL", "planner"]
-    found = style.looks(names)
+    found = style.assign_looks(names)
     assert len(set(found.values())) == len(names)
-    assert found == style.looks(reversed(names))
+    assert found == style.assign_looks(reversed(names))
     with style.new_figure(1, 1, names):
         shown = {(style.colour(name), style.marker(name)) for name in names}
         assert len(shown) == len(names)

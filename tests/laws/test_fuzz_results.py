@@ -27,15 +27,21 @@ from cranium.experiments import (
     OfficeConfig,
     RewardMachinesConfig,
     Store,
-    config_of,
-    known,
+    list_experiments,
     load_configs,
+    make_config,
     run,
 )
-from cranium.experiments.aggregate import totals
-from cranium.experiments.configs import MAX_TOML, MOST_BYTES, config_data
+from cranium.experiments.aggregate import aggregate_tasks
+from cranium.experiments.configs import MAX_TOML, MOST_BYTES, config_to_dict
 from cranium.experiments.records import FORMAT, _checksum
-from cranium.experiments.results import cells, find_studies, read_study, rows, summary_data
+from cranium.experiments.results import (
+    find_studies,
+    format_summary,
+    read_study,
+    summary_to_dict,
+    to_rows,
+)
 from cranium.figures.page import write_report
 
 VALUES: list[Any] = [
@@ -98,10 +104,10 @@ def use(folder: Path, *, draw: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamagedRecordWarning)
         study = read_study(folder)
-        rows([study])
-        for group in (*study.groups, *totals(study)):
-            summary_data(group)
-            cells(group)
+        to_rows([study])
+        for group in (*study.groups, *aggregate_tasks(study)):
+            summary_to_dict(group)
+            format_summary(group)
         if draw:
             write_report([study], folder / "report.html")
 
@@ -141,7 +147,7 @@ def test_mutated_settings_are_read_or_refused_with_our_own_error(name, finished,
     shutil.copytree(finished[name], folder)
     good = bad = 0
     for number in range(ROUNDS["settings"]):
-        data = mutated(config_data(STUDIES[name]), rng)
+        data = mutated(config_to_dict(STUDIES[name]), rng)
         (folder / "experiment.json").write_text(json.dumps(data))
         worked = attempt(lambda n=number: use(folder, draw=n % DRAWN == 0), data)
         good, bad = good + worked, bad + (not worked)
@@ -245,7 +251,7 @@ def test_numbers_that_would_fill_the_memory_are_refused_before_the_work(
         for read in (
             lambda: read_study(find_studies(tmp_path)[0]),
             lambda: load_configs(tmp_path / "mine.toml"),
-            lambda: config_of(name, {field: value}),
+            lambda: make_config(name, {field: value}),
         ):
             with pytest.raises(CraniumError, match=r"at most|less than|valid"):
                 read()
@@ -272,9 +278,9 @@ def test_the_largest_config_that_is_allowed_can_be_listed(tmp_path):
         "reward-machines": {"trials": 1000},
         "natural-language": {"trials": 1000, "tuning_trials": 100},
     }
-    assert set(most) == set(known())
+    assert set(most) == set(list_experiments())
     for name, settings in most.items():
-        jobs = config_of(name, settings).jobs(Store(tmp_path))
+        jobs = make_config(name, settings).jobs(Store(tmp_path))
         assert len(jobs) <= 500_000
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cranium.experiments.local_engine import carry_out
+from cranium.experiments.local_engine import run_job
 
 
 class InProcessEngine:
@@ -16,4 +16,4 @@ class InProcessEngine:
     def run(self, jobs):
         for job in jobs:
             self.ran.append(job.name)
-            yield job, carry_out(job)
+            yield job, run_job(job)

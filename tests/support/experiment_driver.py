@@ -27,7 +27,7 @@ import json, sys
 from pathlib import Path
 
 from cranium.errors import EngineError
-from cranium.experiments import ComplexityConfig, LocalEngine, RayEngine, Watcher, run
+from cranium.experiments import ComplexityConfig, LocalEngine, RayEngine, RunCallback, run
 from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
 
 
@@ -42,7 +42,7 @@ class Mixed(ComplexityConfig):
         return [*(Job(t, 0) for t in sizes), *(Job(t, s) for t in trainings for s in range(8))]
 
 
-class Log(Watcher):
+class Log(RunCallback):
     def finished(self, job, record):
         with open(sys.argv[3], "a") as file:
             file.write(job.name + "\\n")
@@ -54,7 +54,7 @@ if __name__ == "__main__":
     with engine:
         print("ready", flush=True)
         try:
-            outcome = run(Mixed(), folder, engine, watcher=Log())
+            outcome = run(Mixed(), folder, engine, callback=Log())
         except EngineError as problem:
             print(json.dumps({"stopped": str(problem)}))
             sys.exit(3)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
 from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.execution import perform
+from cranium.experiments.execution import run_trial
 
 
 class Endless(ComplexityConfig):
@@ -36,10 +36,10 @@ class Endless(ComplexityConfig):
 
 def slowly(trial, seed):
     time.sleep(float(sys.argv[2]))
-    return perform(trial, seed)
+    return run_trial(trial, seed)
 
 
-local_engine.perform = slowly  # in the workers, too: each of them reads this file
+local_engine.run_trial = slowly  # in the workers, too: each of them reads this file
 
 if __name__ == "__main__":
     outcome = run(CONFIG, Path(sys.argv[1]), LocalEngine(2))

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cranium._runtime.terminal import GuardedConsole, visible, visible_text
-from cranium.experiments import Record, Watcher
+from cranium.experiments import Record, RunCallback
 from cranium.experiments.trial import Job
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-__all__ = ["ProgressWatcher"]
+__all__ = ["ExperimentProgress"]
 
 SECONDS_BETWEEN_LINES = 10.0
 
 
-class ProgressWatcher(Watcher):
+class ExperimentProgress(RunCallback):
     """Shows how many trials of each method are done, and about how long the rest takes.
 
     Args:

@@ -22,7 +22,7 @@ from cranium.errors import (
 )
 
 if TYPE_CHECKING:
-    from cranium.experiments import ExperimentConfig, Outcome
+    from cranium.experiments import ExperimentConfig, RunResult
     from cranium.experiments.local_engine import Engine
 
 __all__ = ["reproduce"]
@@ -147,18 +147,18 @@ def _load_configs(
 
 def _find_configs(names: list[str]) -> list[ExperimentConfig]:
     """Return the experiments with these names. ``all`` has both protocols of the letter one."""
-    from cranium.experiments import LetterConfig, config_of, known
+    from cranium.experiments import LetterConfig, list_experiments, make_config
 
     if not names:
         raise InvalidArgumentError(
-            "no experiment is named", fix=f"name one of {', '.join(known())}, or all"
+            "no experiment is named", fix=f"name one of {', '.join(list_experiments())}, or all"
         )
     for name in names:
-        if name not in known() and name != "all":
-            raise UnknownNameError.of("experiment", name, [*known(), "all"])
+        if name not in list_experiments() and name != "all":
+            raise UnknownNameError.of("experiment", name, [*list_experiments(), "all"])
     if "all" not in names:
-        return [config_of(name, {}) for name in dict.fromkeys(names)]
-    first, *others = (config_of(name, {}) for name in known())
+        return [make_config(name, {}) for name in dict.fromkeys(names)]
+    first, *others = (make_config(name, {}) for name in list_experiments())
     return [first, LetterConfig(protocol="paper"), *filter(_is_runnable, others)]
 
 
@@ -213,17 +213,17 @@ def _make_engine(kind: Literal["local", "ray"], workers: int | None, address: st
 
 def _run(config: ExperimentConfig, folder: Path, engine: Engine, *, retry_failed: bool) -> bool:
     """Run one experiment and draw its figures. Returns whether any trial failed."""
-    from cranium.cli.progress import ProgressWatcher
+    from cranium.cli.progress import ExperimentProgress
     from cranium.experiments import run
     from cranium.experiments.results import read_study
     from cranium.figures.studies import draw_study
 
     print_line(_format_plan(config, engine))
     place = folder / config.folder
-    watcher = ProgressWatcher(config.heading)
+    callback = ExperimentProgress(config.heading)
     try:
         with print_damage_warnings():
-            outcome = run(config, place, engine, retry_failed=retry_failed, watcher=watcher)
+            outcome = run(config, place, engine, retry_failed=retry_failed, callback=callback)
     except EngineError as problem:
         print_error(f"stopped: {problem}")
         print_line(f"finished trials are in {place}")
@@ -240,7 +240,7 @@ def _run(config: ExperimentConfig, folder: Path, engine: Engine, *, retry_failed
     return bool(outcome.failed)
 
 
-def _print_outcome(outcome: Outcome, place: Path) -> None:
+def _print_outcome(outcome: RunResult, place: Path) -> None:
     print_line(
         f"  {outcome.ran:,} trials in {outcome.seconds:.0f} s, {outcome.there:,} existed already"
     )

@@ -93,21 +93,21 @@ def _read_studies(folder: Path) -> list[Study]:
 
 
 def _study_to_json(study: Study) -> dict[str, object]:
-    from cranium.experiments.aggregate import totals
-    from cranium.experiments.results import summary_data
+    from cranium.experiments.aggregate import aggregate_tasks
+    from cranium.experiments.results import summary_to_dict
 
     return {
         "missing": study.missing,
         "failed": len(study.failed),
-        "groups": [summary_data(group) for group in (*study.groups, *totals(study))],
+        "groups": [summary_to_dict(group) for group in (*study.groups, *aggregate_tasks(study))],
     }
 
 
 def _print_table(study: Study) -> None:
     from rich.table import Table
 
-    from cranium.experiments.aggregate import totals
-    from cranium.experiments.results import NUMBERS, cells, number
+    from cranium.experiments.aggregate import aggregate_tasks
+    from cranium.experiments.results import NUMBERS, format_number, format_summary
 
     table = Table(
         title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
@@ -116,12 +116,12 @@ def _print_table(study: Study) -> None:
     numbers = ("states", "transitions") if has_sizes else NUMBERS
     for name in ("method", "case", *numbers):
         table.add_column(name, justify="left" if name in ("method", "case") else "right")
-    for group in (*study.groups, *totals(study)):
+    for group in (*study.groups, *aggregate_tasks(study)):
         if has_sizes:
             sizes = next((r.result for r in group.records if r.done), {})
-            row = [number(sizes.get(name)) for name in numbers]
+            row = [format_number(sizes.get(name)) for name in numbers]
         else:
-            row = cells(group)
+            row = format_summary(group)
         table.add_row(*(visible_text(cell) for cell in (group.method, group.case, *row)))
     table_console().print(table)
     if study.missing:

@@ -1,7 +1,12 @@
-"""Experiments: what to run, how to run it, and what was found."""
+"""Experiments: their configs, the engines that run their trials, and the records of results."""
 
 from cranium.experiments.complexity import ComplexityConfig
-from cranium.experiments.configs import ExperimentConfig, config_of, known, load_configs
+from cranium.experiments.configs import (
+    ExperimentConfig,
+    list_experiments,
+    load_configs,
+    make_config,
+)
 from cranium.experiments.deep import NetworksConfig
 from cranium.experiments.letter import LetterConfig
 from cranium.experiments.local_engine import LocalEngine
@@ -10,7 +15,7 @@ from cranium.experiments.office import OfficeConfig
 from cranium.experiments.ray_engine import RayEngine
 from cranium.experiments.records import DamagedRecordWarning, Record, Store
 from cranium.experiments.reward_machines import RewardMachinesConfig
-from cranium.experiments.runner import Outcome, Watcher, run
+from cranium.experiments.runner import RunCallback, RunResult, run
 
 __all__ = [
     "ComplexityConfig",
@@ -21,14 +26,14 @@ __all__ = [
     "NaturalLanguageConfig",
     "NetworksConfig",
     "OfficeConfig",
-    "Outcome",
     "RayEngine",
     "Record",
     "RewardMachinesConfig",
+    "RunCallback",
+    "RunResult",
     "Store",
-    "Watcher",
-    "config_of",
-    "known",
+    "list_experiments",
     "load_configs",
+    "make_config",
     "run",
 ]

@@ -1,4 +1,4 @@
-"""Figure "office-comp": how large the machines are, against how much there is to count."""
+"""Figure "office-comp": the size of machines as a function of the greatest count."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["MACHINES", "ComplexityConfig"]
 MACHINES = {"office": "items of mail", "anbcdn": "N"}
 """The machines that are unrolled, and what they count."""
 MOST = 200
-"""Up to here machines are unrolled: with two counters they grow with the square of it."""
+"""The greatest limit for unrolling: with two counters the size grows with its square."""
 
 
 @register
 @dataclass(frozen=True)
 class ComplexityConfig(ExperimentConfig):
-    """States and transitions of the automaton, and of the reward machine that does the same.
+    """States and transitions of the automaton, and of the equivalent reward machines.
 
     Attributes:
-        trials: How often; the sizes are the same, the least time is shown.
-        most: Up to how many items of mail, and up to which N.
+        trials: The number of repetitions. The sizes are the same; the shortest time is shown.
+        most: The greatest number of items of mail, and the greatest N.
 
     Example:
         >>> ComplexityConfig(most=10).most
@@ -45,19 +45,19 @@ class ComplexityConfig(ExperimentConfig):
 
     @property
     def measure(self) -> str:
-        """What is summarised."""
+        """The name of the quantity that is summarised."""
         return "states"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
-        """How many states it has."""
+        """The number of states."""
         return float(result["states"])
 
     def quick(self) -> Self:
-        """Up to ten."""
+        """At most ten items."""
         return replace(self, most=min(self.most, 10), is_quick=True)
 
     def cpu_seconds(self) -> float:
-        """From what it took where this was written."""
+        """An estimate from earlier runs."""
         return 5 + 1e-4 * self.most**3
 
     def jobs(self, store: Store) -> list[Job]:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""What an experiment is told: frozen, comparable, and readable from TOML."""
+"""The configs of experiments: frozen dataclasses that can be read from TOML."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from cranium.experiments.records import Store
 from cranium.experiments.trial import Job
 from cranium.io import read_text
 
-__all__ = ["ExperimentConfig", "config_data", "config_of", "load_configs", "register"]
+__all__ = ["ExperimentConfig", "config_to_dict", "load_configs", "make_config", "register"]
 
 MAX_TOML = 16 * 2**10
-"""A key that is all dots takes Python's parser a second at this size; four at twice the size."""
+"""The size limit of TOML files. A key of nothing but dots takes Python's parser a second then."""
 MOST_BYTES = 200_000
-"""The largest ``experiment.json`` that is read."""
+"""The size limit of ``experiment.json``."""
 MOST_TRIALS = 1_000
 MOST_TUNING_TRIALS = 100
 MOST_COUNTED = 20
-"""The greatest N, and the most items of mail: worlds and machines grow with them."""
+"""The limit of N and of the items of mail: worlds and machines grow with them."""
 MOST_SAMPLES = 1_000_000_000
 VARIANTS = {"paper": "as published", "quick": "quick run"}
-"""What headings say of the variants of an experiment."""
+"""The words for the variants of an experiment in headings."""
 
 
 @dataclass(frozen=True)
 class ExperimentConfig(ABC):
-    """What all experiments are told.
+    """The base class of all configs.
 
     Attributes:
-        trials: How many seeds: 0, 1, 2, …
-        is_quick: Whether :meth:`quick` made it: its results have a folder of their own, and are
-            labelled as those of a quick run.
+        trials: The number of seeds: 0, 1, 2, …
+        is_quick: Whether :meth:`quick` made the config. Its results have a folder of their own,
+            and are labelled as those of a quick run.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -63,66 +63,66 @@ class ExperimentConfig(ABC):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """What sets it apart from other runs of the experiment: keys of ``VARIANTS``."""
+        """The variants of the experiment that it is: keys of ``VARIANTS``."""
         return ("quick",) if self.is_quick else ()
 
     @property
     def folder(self) -> str:
-        """What the folder of its records is called: variants do not share one."""
+        """The name of the folder of its records: every variant has its own."""
         return "-".join((self.name, *self.variants))
 
     @abstractmethod
     def jobs(self, store: Store) -> list[Job]:
-        """Everything to be run, as far as that can be known from what has been found."""
+        """All jobs that are known so far; later ones may depend on the results in the store."""
 
     @property
     def heading(self) -> str:
-        """What it is called where results are shown."""
+        """The title of the experiment where results are shown."""
         return ", ".join((self.title, *(VARIANTS[each] for each in self.variants)))
 
     @property
     def measure(self) -> str:
-        """What is summarised."""
+        """The name of the quantity that is summarised."""
         return "samples until solved"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
-        """What is summarised of a result; None if the trial was not solved."""
+        """The value of a result that is summarised; None if the task was not solved."""
         found = result.get("samples")
         return None if found is None else float(found)
 
-    def require(self) -> None:  # noqa: B027 - most need nothing
-        """Raise :class:`~cranium.errors.MissingExtraError` if what it needs is not installed."""
+    def require(self) -> None:  # noqa: B027 - most need no extra
+        """Raise :class:`~cranium.errors.MissingExtraError` if an extra is not installed."""
 
     @abstractmethod
     def quick(self) -> Self:
-        """The same, smaller: to see that it works. It has ``is_quick`` set."""
+        """A smaller version, to see that it works. It has ``is_quick`` set."""
 
     @abstractmethod
     def cpu_seconds(self) -> float:
-        """About how long it takes one core: from what it took where this was written."""
+        """An estimate of the CPU time in seconds, from earlier runs."""
 
 
 _known: dict[str, type[ExperimentConfig]] = {}
 
 
 def register(kind: type[ExperimentConfig]) -> type[ExperimentConfig]:
-    """Make an experiment known by its name."""
+    """Register the config class of an experiment by its name."""
     _known[kind.name] = kind
     return kind
 
 
-def known() -> Mapping[str, type[ExperimentConfig]]:
-    """The experiments by their names, in the order of the paper."""
+def list_experiments() -> Mapping[str, type[ExperimentConfig]]:
+    """List the config classes of all experiments by name, in the order of the paper."""
     return {name: _known[name] for name in sorted(_known, key=lambda each: _known[each].place)}
 
 
-def config_data(config: ExperimentConfig) -> dict[str, Any]:
-    """A config as plain data, with the name of its experiment."""
+def config_to_dict(config: ExperimentConfig) -> dict[str, Any]:
+    """Convert a config to plain data, with the name of its experiment."""
     return {"experiment": config.name, **asdict(config)}
 
 
 def check_limit(what: str, value: object, most: int) -> int:
-    """Accept a whole number from 1 to a limit: a file of a few bytes may not fill the memory.
+    """Return a whole number from 1 to a limit, so that a small file cannot fill the memory.
 
     Example:
         >>> check_limit("trials", 10**8, MOST_TRIALS)
@@ -139,14 +139,14 @@ def check_limit(what: str, value: object, most: int) -> int:
     return found
 
 
-def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> ExperimentConfig:
-    """The config of an experiment from plain data, which may come from a file.
+def make_config(name: str, settings: Mapping[str, Any], where: str = "") -> ExperimentConfig:
+    """Make the config of an experiment from plain data, which may come from a file.
 
     Example:
         >>> import cranium.experiments
-        >>> config_of("complexity", {"most": 10}).most
+        >>> make_config("complexity", {"most": 10}).most
         10
-        >>> config_of("complexity", {"mots": 10})
+        >>> make_config("complexity", {"mots": 10})
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: mots of complexity: unexpected keyword argument
           fix: known: trials, is_quick, most
@@ -155,7 +155,7 @@ def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> Experi
         raise UnknownNameError.of("experiment", name, _known, where)
     kind = _known[name]
     try:
-        # As JSON, so that an array may become a tuple, but nothing else what it is not.
+        # As JSON, so that an array becomes a tuple, and no other type is converted.
         return TypeAdapter(kind).validate_json(json.dumps({**settings}, default=str), strict=True)
     except RecursionError:
         raise InvalidArgumentError(f"{where}the settings of {name} are nested too deep") from None
@@ -177,7 +177,7 @@ def config_of(name: str, settings: Mapping[str, Any], where: str = "") -> Experi
 
 
 def load_configs(path: Path) -> list[ExperimentConfig]:
-    r"""The experiments of a TOML file: one table for each.
+    r"""Read the experiments of a TOML file: one table for each.
 
     Example:
         >>> import cranium.experiments, tempfile
@@ -199,11 +199,11 @@ def load_configs(path: Path) -> list[ExperimentConfig]:
             )
     if not told:
         raise FileFormatError(f"{path} names no experiment", fix="begin a table such as [letter]")
-    return [config_of(name, table, f"{path}: ") for name, table in told.items()]
+    return [make_config(name, table, f"{path}: ") for name, table in told.items()]
 
 
 def check_names(what: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Refuse names that nobody knows, one twice, and none at all."""
+    """Refuse unknown names, a name twice, and an empty list."""
     names = list(given)
     if not names:
         raise InvalidArgumentError(f"no {what} is named", fix=f"known: {', '.join(known)}")

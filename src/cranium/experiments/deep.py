@@ -1,7 +1,7 @@
-"""Figure "deep": networks in the office, and two counting tasks on which they differ.
+"""Figure "deep": deep learners in the office, and two counting tasks on which they differ.
 
-The paper gives the methods that imagine |U| times the batch of DQN. Here DQN is run with the larger
-batch, too, so that what imagining gains can be told from what a larger batch gains.
+In the paper the counterfactual methods have |U| times the batch of DQN. Here DQN is also run with
+the larger batch, to separate the gain of counterfactuals from the gain of a larger batch.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
 from cranium.learners.deep import require_jax
 
-__all__ = ["NetworksConfig", "one_number"]
+__all__ = ["NetworksConfig", "name_single_count"]
 
 BATCH = 32
 STATES = 2
-"""|U|: the states of the delivery machine in which it goes on."""
+"""|U|: the number of non-terminal states of the delivery machine."""
 IMAGINED = 4
-"""How many configurations are imagined for each experience with letters."""
+"""The number of counterfactual configurations for each transition in the letters case."""
 BUDGETS = ("published", "budget", "letters", "mail")
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "DQN": ("dqn", {}),
@@ -37,12 +37,12 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     "CQL": ("cdqn", {}),
     "CQL heads": ("cdqn", {"heads": True}),
 }
-"""The learner of each, and its settings; all others are the defaults."""
+"""For each method the id of the learner and its settings; all others are the defaults."""
 PUBLISHED, ANYWHERE = "office, as published", "office, any start"
 LETTERS, MAIL = "letters, N drawn", "mail, N drawn"
 CASES = (PUBLISHED, ANYWHERE, LETTERS, MAIL)
 COUNTING = (LETTERS, MAIL)
-"""Those in which something is counted: CRM has a network for each N, the others one for all."""
+"""The cases with counters: CRM has a network for each N, the other methods one for all N."""
 PAPER: dict[str, Any] = {
     "learning_rate": 1e-4,
     "discount": 0.99,
@@ -50,32 +50,33 @@ PAPER: dict[str, Any] = {
     "target_every": 500,
     "exploration": {"first": 1.0, "last": 0.05, "over": 1_200, "unit": "samples"},
 }
-"""Appendix H has the network, the learning rate, the replay and the batch. What it leaves out is as
-in Stable-Baselines3's DQN, but for the target network, which that copies every 10,000 samples."""
+"""Appendix H gives the network, the learning rate, the replay buffer and the batch. All else is as
+in Stable-Baselines3's DQN, except for the target network, which is copied every 10,000 samples
+there."""
 NEAREST: dict[str, Any] = {
     **PAPER,
     "discount": 0.95,
     "exploration": {"first": 1.0, "last": 0.1, "over": 10_000, "unit": "samples"},
 }
-"""What has to change besides the start and the budget, until anything is learned in the office
-(``benchmarks/deviation.py`` leaves out one after the other)."""
+"""The settings that have to change, besides the start and the budget, before anything is learned in
+the office (``benchmarks/deviation.py`` leaves out one after the other)."""
 
 
-def one_number(case: str, count: int) -> str:
-    """What a case with counters is called with a machine for one N.
+def name_single_count(case: str, count: int) -> str:
+    """The name of a case with counters if the machine is for a single N.
 
     Example:
-        >>> one_number("mail, N drawn", 2)
+        >>> name_single_count("mail, N drawn", 2)
         'mail, N = 2'
     """
     return f"{case.removesuffix(' drawn')} = {count}"
 
 
-def carrying(times: int) -> int:
-    """In how many configurations it goes on, with up to so many items of mail.
+def count_delivery_configurations(times: int) -> int:
+    """Count the non-terminal configurations with up to so many items of mail.
 
-    While they are collected it has from none to all of them; while they are delivered, at least
-    one is left.
+    While items are collected the counter is 0 to ``times``; while they are delivered it is 1 to
+    ``times``.
     """
     return 2 * times + 1
 
@@ -83,17 +84,17 @@ def carrying(times: int) -> int:
 @register
 @dataclass(frozen=True)
 class NetworksConfig(ExperimentConfig):
-    """The experiment with networks.
+    """The experiment with deep learners.
 
     Attributes:
-        trials: How many seeds (the paper has 10).
-        methods: Those of ``METHODS`` that are compared.
-        cases: Those of ``CASES`` that are run.
-        times: Where something is counted, N is drawn from 1 to this.
-        published: The budget of the office as in the paper.
-        budget: The budget of the office that is begun anywhere.
-        letters: The budget of the letters.
-        mail: The budget of the mail.
+        trials: The number of seeds (the paper has 10).
+        methods: The methods that are compared, from ``METHODS``.
+        cases: The cases that are run, from ``CASES``.
+        times: In the counting cases N is sampled from 1 to this.
+        published: The number of samples in the office as in the paper.
+        budget: The number of samples in the office with any start.
+        letters: The number of samples in the letters case.
+        mail: The number of samples in the mail case.
 
     Example:
         >>> NetworksConfig(trials=2, cases=("letters, N drawn",)).times
@@ -122,16 +123,16 @@ class NetworksConfig(ExperimentConfig):
             check_limit(name, getattr(self, name), MOST_SAMPLES)
 
     def require(self) -> None:
-        """JAX."""
+        """Require JAX."""
         require_jax("cdqn")
 
     def quick(self) -> Self:
-        """One seed, and budgets in which nothing is learned: to see that it works."""
+        """One seed, and budgets that are too small to learn anything."""
         few = {name: min(getattr(self, name), 500) for name in BUDGETS}
         return replace(self, trials=1, times=min(self.times, 2), **few, is_quick=True)
 
     def cpu_seconds(self) -> float:
-        """From what it took where this was written."""
+        """An estimate from earlier runs."""
         steps = sum(job.trial.steps for job in self._all(1) if isinstance(job.trial, TrainingTrial))
         return 20 + 0.25e-3 * self.trials * steps
 
@@ -185,10 +186,12 @@ class NetworksConfig(ExperimentConfig):
         yield from self._counted(method, LETTERS, told, "times", {}, IMAGINED)
 
     def _mail(self, method: str) -> Iterator[TrainingTrial]:
-        """N items of mail are collected, and then delivered; all configurations are imagined."""
+        """Collect N items of mail, then deliver them; all configurations are counterfactual."""
         told = {"world": "Office", "task": "office-deliver", "steps": self.mail}
         fixed = {"start": "anywhere"}
-        yield from self._counted(method, MAIL, told, "mail", fixed, carrying(self.times))
+        yield from self._counted(
+            method, MAIL, told, "mail", fixed, count_delivery_configurations(self.times)
+        )
 
     def _counted(
         self,
@@ -199,7 +202,7 @@ class NetworksConfig(ExperimentConfig):
         fixed: Mapping[str, Any],
         imagined: int,
     ) -> Iterator[TrainingTrial]:
-        """One machine for all N, which the world draws; CRM is given one for each."""
+        """One machine for all N, which the world samples; for CRM one for each N."""
         learner, own = METHODS[method]
         settings = {**own, "batch": BATCH * (imagined if method == "DQN, same batch" else 1)}
         if learner != "dqn":
@@ -220,4 +223,4 @@ class NetworksConfig(ExperimentConfig):
             return
         for count in range(1, self.times + 1):
             options = {drawn: count, **fixed}
-            yield replace(trial, case=one_number(case, count), options=options, unroll=count)
+            yield replace(trial, case=name_single_count(case, count), options=options, unroll=count)

@@ -1,4 +1,4 @@
-"""What a trial does: train a learner, build a machine, or have words turned into one."""
+"""Run one trial: train a learner, measure a machine, or turn a description into a machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ from cranium.assist import RECORDED, OpenAIModel, Specification, specify
 from cranium.automata.convert import unroll
 from cranium.automata.equivalence import equivalent
 from cranium.errors import UnsoundLabelsWarning
-from cranium.experiments.multi_task import TaskLot, drawn_tasks, task_of, union
+from cranium.experiments.multi_task import (
+    TaskSamplingEnv,
+    find_task,
+    recover_sampled_tasks,
+    unite_machines,
+)
 from cranium.experiments.trial import (
     ComplexityTrial,
     SpecificationTrial,
@@ -30,38 +35,38 @@ from cranium.formats.files import dumps, loads
 from cranium.learners import Schedule, Streak, TrainingResult, evaluate, train
 from cranium.learners.training import generators
 
-__all__ = ["perform"]
+__all__ = ["run_trial"]
 
 RATES_EVERY = 1_000
 
 
-def perform(trial: Trial, seed: int) -> dict[str, Any]:
-    """Run a trial; what was found, as plain data.
+def run_trial(trial: Trial, seed: int) -> dict[str, Any]:
+    """Run a trial and return its result as plain data.
 
     Example:
         >>> trial = TrainingTrial("letter", "planner", "N = 1", world="Letter", task="anbcdn",
         ...                       learner="planner", options={"times": 1}, every=20)
-        >>> perform(trial, 0)["samples"]
+        >>> run_trial(trial, 0)["samples"]
         60
     """
     if isinstance(trial, TrainingTrial):
         return _train(trial, seed)
     if isinstance(trial, ComplexityTrial):
-        return _measure(trial)
+        return _measure_size(trial)
     if isinstance(trial, SpecificationTrial):
-        return _specified(trial, seed)
+        return _specify(trial, seed)
     raise NotImplementedError(type(trial).__name__)
 
 
-def _measure(trial: ComplexityTrial) -> dict[str, Any]:
+def _measure_size(trial: ComplexityTrial) -> dict[str, Any]:
     machine = loads(library.text(trial.machine))  # anew, because the time it takes is measured
     if trial.limit is not None:
         machine = unroll(machine, trial.limit)
     return {"states": len(machine.states), "transitions": len(machine.transitions)}
 
 
-def _specified(trial: SpecificationTrial, seed: int) -> dict[str, Any]:
-    task = ask(trial, seed)
+def _specify(trial: SpecificationTrial, seed: int) -> dict[str, Any]:
+    task = specify_task(trial, seed)
     compared = equivalent(task.machine, library.load(trial.reference))
     return {
         "model": task.transcript[0].model,
@@ -78,8 +83,8 @@ def _specified(trial: SpecificationTrial, seed: int) -> dict[str, Any]:
     }
 
 
-def ask(trial: SpecificationTrial, seed: int) -> Specification:
-    """Replay a conversation, or have a new one with a model."""
+def specify_task(trial: SpecificationTrial, seed: int) -> Specification:
+    """Specify the task of a trial: replay the recorded conversation, or ask a model."""
     events = find_world(trial.world).events()
     if trial.model:
         model = OpenAIModel(trial.model, trial.server)
@@ -89,7 +94,7 @@ def ask(trial: SpecificationTrial, seed: int) -> Specification:
 
 
 def _train(trial: TrainingTrial, seed: int) -> dict[str, Any]:
-    env = _env_of(trial, trial.options)
+    env = _make_trial_env(trial, trial.options)
     until: Any = Streak(trial.until) if isinstance(trial.until, int) else trial.until
     with warnings.catch_warnings():
         # The paper's observation hides what a label depends on: its flaw is what is measured.
@@ -104,14 +109,18 @@ def _train(trial: TrainingTrial, seed: int) -> dict[str, Any]:
             counter_limit=trial.counter_limit,
             log=trial.window is not None,
             path="compiled",
-            **{name: _setting(value) for name, value in trial.settings.items()},
+            **{name: _parse_setting(value) for name, value in trial.settings.items()},
         )
-    if result.interrupted:  # what was learned so far is no result
+    if result.interrupted:  # a partial training is no result
         raise KeyboardInterrupt
-    return {**_found(trial, result), **_elsewhere(trial, result), **_rates(trial, result, env)}
+    return {
+        **_summarise_training(trial, result),
+        **_evaluate_elsewhere(trial, result),
+        **_compute_rates(trial, result, env),
+    }
 
 
-def _found(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
+def _summarise_training(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
     last = result.evaluation
     found: dict[str, Any] = {
         "samples": result.samples_to_solve,
@@ -129,30 +138,30 @@ def _found(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
     return found
 
 
-def _elsewhere(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
-    """How the policy does where it was not trained; what it never learned it does at random."""
+def _evaluate_elsewhere(trial: TrainingTrial, result: TrainingResult) -> dict[str, Any]:
+    """Evaluate the policy in the world ``tested_on``; it acts at random where it has no values."""
     if trial.tested_on is None:
         return {}
-    env = _env_of(trial, trial.tested_on)
+    env = _make_trial_env(trial, trial.tested_on)
     found = evaluate(env, result.policy.with_unknown("random"))
     return {"elsewhere": dict(zip(found.instances, found.success.tolist(), strict=True))}
 
 
-def _rates(
+def _compute_rates(
     trial: TrainingTrial, result: TrainingResult, env: AutomatonAugmentedMDP
 ) -> dict[str, Any]:
-    """The reward per step in training, as a share of that of the optimal policy, now and then."""
+    """The reward per step in training, divided by that of the optimal policy, as a curve."""
     if trial.window is None:
         return {}
-    names, lot = trial.task.split("+"), env.env
-    best = optimal_rates(env, result.config.discount, trial.settings["exploration"])
+    names, world = trial.task.split("+"), env.env
+    best = compute_optimal_rates(env, result.config.discount, trial.settings["exploration"])
     ended, earned = result.log[:, 0], result.log[:, 1]
-    # If tasks are drawn, the first step of every episode draws one, and does not count.
-    lengths = np.diff(ended, prepend=0) - isinstance(lot, TaskLot)
+    # If tasks are sampled, the first step of every episode samples one, and does not count.
+    lengths = np.diff(ended, prepend=0) - isinstance(world, TaskSamplingEnv)
     samples = np.cumsum(lengths)
     tasks: Any = 0
-    if isinstance(lot, TaskLot):
-        tasks = drawn_tasks(lot, generators(result.seed)[1], ended)
+    if isinstance(world, TaskSamplingEnv):
+        tasks = recover_sampled_tasks(world, generators(result.seed)[1], ended)
     shares = earned / lengths / np.array(best)[tasks]
     sums = np.cumsum(np.insert(shares, 0, 0.0))
     places = np.arange(RATES_EVERY, int(lengths.sum()) + 1, RATES_EVERY)
@@ -164,16 +173,17 @@ def _rates(
 
 
 @lru_cache(maxsize=16)
-def optimal_rates(
+def compute_optimal_rates(
     env: AutomatonAugmentedMDP, discount: float, exploration: float
 ) -> tuple[float, ...]:
-    """The expected reward per step of an episode of the optimal policy with ε-greedy exploration.
+    """Compute the expected reward per step of the optimal policy with ε-greedy exploration.
 
-    One for each task that is drawn; then the first step, which draws it, does not count.
+    There is one value for each task. If tasks are sampled, the first step of an episode, which
+    samples the task, does not count.
     """
-    lot = env.env
-    names = lot.names if isinstance(lot, TaskLot) else ("",)
-    skipped = int(isinstance(lot, TaskLot))
+    world = env.env
+    names = world.names if isinstance(world, TaskSamplingEnv) else ("",)
+    skipped = int(isinstance(world, TaskSamplingEnv))
     solved = solve(env, discount=discount)
     model, size = solved.product, solved.product.num_pairs
     actions = (len(model.first) - 1) // size
@@ -182,10 +192,10 @@ def optimal_rates(
     chosen = np.where(action == solved.policy[pair], 1 - exploration, 0) + exploration / actions
     share, goes_on = model.probability * chosen, model.next_pair >= 0
     states = [model.space.decode(int(x)).state for x in model.configuration]
-    task = np.array([task_of(state, names) for state in states])[pair]
+    task = np.array([find_task(state, names) for state in states])[pair]
     found = np.zeros(len(names))
     chance: NDArray[np.float64] = model.initial.copy()
-    earned: NDArray[np.float64] = np.zeros(size)  # what was paid by then, times the chance
+    earned: NDArray[np.float64] = np.zeros(size)  # the reward so far, times the probability
     horizon = env.horizon or 1
     for step in range(1, horizon + 1):
         flow = chance[pair] * share
@@ -200,19 +210,19 @@ def optimal_rates(
     return tuple((found * len(found)).tolist())  # every task is as likely as the others
 
 
-def shortest_way(world: str, task: str) -> float:
-    """How many steps the optimal policy needs on average, without exploration.
+def compute_shortest_length(world: str, task: str) -> float:
+    """Compute how many steps the optimal policy needs on average, without exploration.
 
     Example:
-        >>> shortest_way("ToroOffice", "toro-coffee")
+        >>> compute_shortest_length("ToroOffice", "toro-coffee")
         15.0
     """
     return float(solve(make_env(world, task, None, ()), discount=0.9).expected_length)
 
 
-def _env_of(trial: TrainingTrial, options: Mapping[str, Any]) -> AutomatonAugmentedMDP:
+def _make_trial_env(trial: TrainingTrial, options: Mapping[str, Any]) -> AutomatonAugmentedMDP:
     text = trial.machine if isinstance(trial, SpecifiedTrial) else ""
-    return make_env(trial.world, trial.task, trial.unroll, _frozen(options), text)
+    return make_env(trial.world, trial.task, trial.unroll, _freeze_options(options), text)
 
 
 @lru_cache(maxsize=64)
@@ -223,26 +233,28 @@ def make_env(
     options: tuple[tuple[str, Any], ...],
     text: str = "",
 ) -> AutomatonAugmentedMDP:
-    """The product of a trial; trials on the same one share it, because training changes nothing.
+    """Make the product of a trial. Trials share it, because training does not change it.
 
-    The machine is read from its text, if there is one.
+    If ``text`` is given, the machine is read from it.
     """
     made = make_world(world, **dict(options))
     names = [task] if text else task.split("+")
-    machine = union([loads(text)] if text else [library.load(name) for name in names], names)
+    machine = unite_machines(
+        [loads(text)] if text else [library.load(name) for name in names], names
+    )
     if limit is not None:
         machine = unroll(machine, limit)
     if len(names) > 1:
-        made = TaskLot(made, names)
+        made = TaskSamplingEnv(made, names)
     return AutomatonAugmentedMDP(made, machine, horizon=find_world(world).horizon)
 
 
-def _frozen(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def _freeze_options(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (name, tuple(value) if isinstance(value, list) else value)
         for name, value in sorted(options.items())
     )
 
 
-def _setting(value: Any) -> Any:
+def _parse_setting(value: Any) -> Any:
     return Schedule(**value) if isinstance(value, dict) else value

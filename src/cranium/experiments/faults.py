@@ -1,7 +1,7 @@
-"""Which errors are those of a trial, and which are those of the machine that ran it.
+"""Tell the errors of a trial from the faults of the machine that ran it.
 
-A trial is a function of its config and its seed: an error of its own comes every time, and is what
-came of it. An error of the machine (no memory, no disk, no network, a part that is not installed
+A trial is a function of its config and its seed: an error of its own occurs every time, and is its
+result. A fault of the machine (no memory, no disk, no network, an extra that is not installed
 there, a damaged cache of compiled functions) says nothing about the trial.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from cranium.errors import MissingExtraError, ModelError
 
-__all__ = ["fault_of_machine"]
+__all__ = ["find_machine_fault"]
 
 KINDS = (
     OSError,
@@ -26,29 +26,29 @@ KINDS = (
     ModelError,
 )
 CACHES = ("numba/core/caching.py", "cranium/_runtime/code_cache.py")
-"""Errors of any kind that come from reading or writing what was compiled before."""
+"""Any error raised in these files comes from the cache of compiled functions."""
 DEVICES = ("RESOURCE_EXHAUSTED", "UNAVAILABLE")
-"""What XLA says of a device that has no memory left, or is gone."""
+"""The beginning of XLA's messages if a device has no memory left, or is gone."""
 THREADS = "can't start new thread"
-"""What Python says where the limit of processes is reached."""
+"""Python's message if the limit of processes is reached."""
 
 
-def fault_of_machine(problem: BaseException) -> str | None:
-    """What was wrong with the machine, if an error is its fault; None if it is the trial's own.
+def find_machine_fault(problem: BaseException) -> str | None:
+    """Describe the fault of the machine that caused an error; None if the trial caused it.
 
     Example:
-        >>> fault_of_machine(OSError(28, "No space left on device"))
+        >>> find_machine_fault(OSError(28, "No space left on device"))
         'OSError: [Errno 28] No space left on device'
-        >>> fault_of_machine(ZeroDivisionError("division by zero"))
+        >>> find_machine_fault(ZeroDivisionError("division by zero"))
     """
     for each in _chain(problem):
-        if isinstance(each, KINDS) or _is_of_system(each) or _is_of_cache(each):
+        if isinstance(each, KINDS) or _is_device_error(each) or _is_cache_error(each):
             return " ".join("".join(traceback.format_exception_only(each)).split())
     return None
 
 
 def _chain(problem: BaseException) -> Iterator[BaseException]:
-    """An error and those that it was raised from."""
+    """An error and its causes."""
     found: BaseException | None = problem
     for _ in range(20):
         if found is None:
@@ -57,14 +57,14 @@ def _chain(problem: BaseException) -> Iterator[BaseException]:
         found = found.__cause__
 
 
-def _is_of_cache(problem: BaseException) -> bool:
+def _is_cache_error(problem: BaseException) -> bool:
     frames = traceback.walk_tb(problem.__traceback__)
     names = (frame.f_code.co_filename.replace("\\", "/") for frame, _ in frames)
     return any(name.endswith(CACHES) for name in names)
 
 
-def _is_of_system(problem: BaseException) -> bool:
-    """Whether a device has no memory left, or the system no room for a thread."""
+def _is_device_error(problem: BaseException) -> bool:
+    """Whether a device has no memory left, or the system cannot start a thread."""
     if type(problem).__name__ in {"XlaRuntimeError", "JaxRuntimeError"}:
         return str(problem).startswith(DEVICES)
     return type(problem) is RuntimeError and str(problem).startswith(THREADS)

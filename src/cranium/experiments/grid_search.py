@@ -1,6 +1,6 @@
-"""Equal tuning: every method may try as many settings, on the same number of seeds of its own.
+"""Grid search: every method tries as many settings, on the same number of tuning seeds.
 
-The best is the one that solved most of them, and of several the one with the least median.
+The best setting solves the task on most seeds; ties are broken by the median of the samples.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job, TrainingTrial
 
-__all__ = ["GRIDS", "TUNING_SEED", "grid", "tune"]
+__all__ = ["GRIDS", "TUNING_SEED", "list_settings", "tune"]
 
 TUNING_SEED = 1_000_000
-"""Tuning has seeds of its own, from here on: what was chosen is tried on fresh ones."""
+"""The first tuning seed. The chosen settings are then evaluated on other seeds."""
 
 _PLAIN: dict[str, Sequence[Any]] = {
     "learning_rate": (0.5, 0.75, 1.0),
@@ -31,7 +31,7 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     "cql": _PLAIN,
     "crm": _PLAIN,
     "hrm": _PLAIN,
-    # With shaping the potential matters as much as initial values do without.
+    # With shaping the potential matters as much as the initial values do without.
     "cql+rs": {**_FEW, "shaping_discount": (0.9, 0.95, 0.97)},
     "crm+rs": {
         **_FEW,
@@ -43,15 +43,15 @@ GRIDS: Mapping[str, Mapping[str, Sequence[Any]]] = {
     },
     "planner": {},
 }
-"""What is tried: twelve settings for each, but for the planner, which has nothing to tune. Where
-several settings belong together, they stand in a dictionary."""
+"""The grids: twelve settings for each method, except for the planner, which has nothing to tune.
+Settings that belong together stand in a dictionary."""
 
 
-def grid(name: str) -> list[dict[str, Any]]:
-    """All settings that are tried.
+def list_settings(name: str) -> list[dict[str, Any]]:
+    """List all settings of a grid.
 
     Example:
-        >>> len(grid("cql")), len(grid("crm+rs")), grid("planner")
+        >>> len(list_settings("cql")), len(list_settings("crm+rs")), list_settings("planner")
         (12, 12, [{}])
     """
     axes = GRIDS[name]
@@ -70,7 +70,7 @@ def tune(
     budget: int,
     store: Store,
 ) -> tuple[list[Job], TrainingTrial | None]:
-    """The jobs that compare the candidates, and the trial with the best, once that is known."""
+    """The jobs that compare the candidates, and the best candidate once all have been run."""
     variants = [replace(base, settings={**base.settings, **candidate}) for candidate in candidates]
     if len(variants) == 1:
         return [], variants[0]
@@ -78,7 +78,7 @@ def tune(
     def tried(trial: TrainingTrial) -> TrainingTrial:
         return replace(trial, stage="tuning", steps=min(budget, trial.steps))
 
-    # One trial for all seeds of a candidate: to work out its key takes most of the time.
+    # One trial for all seeds of a candidate: computing its key takes most of the time.
     jobs = [
         [Job(trial, TUNING_SEED + seed) for seed in range(trials)] for trial in map(tried, variants)
     ]
@@ -91,9 +91,9 @@ def tune(
 
 
 def _rank(records: Sequence[Record | None], budget: int) -> tuple[float, float, float]:
-    """The less, the better: trials that were not solved, then the median, then the mean.
+    """Rank a setting, lower is better: unsolved trials, then the median, then the mean.
 
-    Of a setting with a trial that failed nothing is known, so it comes last.
+    A setting with a failed trial comes last, because nothing is known about it.
     """
     if any(record is not None and not record.done for record in records):
         return math.inf, math.inf, math.inf

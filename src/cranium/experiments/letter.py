@@ -1,9 +1,9 @@
-"""Figure "letter-res": how many samples it takes to learn A^N B C D^N.
+"""Figure "letter-res": the number of samples until A^N B C D^N is learned.
 
-Two protocols. ``fair``: training samples until the greedy policy solves every instance, with the
-Markov observation and equal tuning; a reward machine for each N, and N drawn from all of them for
-the machine with counters. ``paper``: the published schedule and stopping
-rule, with the observation of the cell alone.
+There are two protocols. ``fair`` counts training samples until the greedy policy solves every
+instance, with the Markov observation and equal tuning. Reward machines are trained for each N; the
+machine with counters is also trained once, with N sampled from all values. ``paper`` has the
+published schedule and stopping rule, and observes the cell only.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cranium.experiments.configs import (
     check_names,
     register,
 )
-from cranium.experiments.grid_search import grid, tune
+from cranium.experiments.grid_search import list_settings, tune
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
 
@@ -42,17 +42,18 @@ METHODS: dict[str, Method] = {
     "HRM": ("hrm", {}, "hrm"),
     "planner": ("planner", {}, "planner"),
 }
-"""The learner of each method, its settings, and the grid of those that are tuned. CQL imagines the
-counter values that were seen, as in the paper; "CQL all" every configuration that is reachable."""
+"""For each method the id of the learner, its settings, and its grid in ``grid_search.GRIDS``. The
+counterfactual configurations of CQL are those with counter values seen so far, as in the paper;
+those of "CQL all" are all reachable ones."""
 IN_THE_PAPER = ("QL", "CQL", "CRM", "CRM+RS")
 REWARD_MACHINES = ("CRM", "CRM+RS", "HRM")
 EPISODES = {1: 25_000, 2: 50_000, 3: 100_000, 4: 1_000_000, 5: 1_000_000}
-"""Over half of these the published exploration falls."""
+"""The published numbers of episodes for each N. Exploration falls over the first half of them."""
 STREAK = 100
 
 
-def together(times: tuple[int, ...]) -> str:
-    """What the case is called in which N is drawn."""
+def name_range_of_times(times: tuple[int, ...]) -> str:
+    """The name of the case in which N is sampled."""
     return f"N = {min(times)} to {max(times)}"
 
 
@@ -62,12 +63,12 @@ class LetterConfig(ExperimentConfig):
     """The letter experiment.
 
     Attributes:
-        trials: How many seeds.
+        trials: The number of seeds.
         protocol: ``"fair"`` or ``"paper"``.
         times: The values of N.
-        methods: Those of ``METHODS`` that are compared.
-        tuning_trials: On how many seeds each setting is tried.
-        budget: After how many samples a trial counts as not solved.
+        methods: The methods that are compared, from ``METHODS``.
+        tuning_trials: The number of seeds on which each candidate setting is tried.
+        budget: The number of samples after which a trial counts as not solved.
 
     Example:
         >>> LetterConfig(trials=2, methods=("CQL", "planner")).times
@@ -110,24 +111,24 @@ class LetterConfig(ExperimentConfig):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The published protocol is one."""
+        """The published protocol is a variant."""
         return (*(("paper",) if self.protocol == "paper" else ()), *super().variants)
 
     @property
     def whole(self) -> bool:
-        """Whether the times are all of a range: then one machine can be compared with many."""
+        """Whether the times are a whole range, so that one machine can be compared with many."""
         low, high = min(self.times), max(self.times)
         return 1 < len(self.times) == high - low + 1
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The methods; the paper has four of them."""
+        """The methods that the protocol has: the paper has four of them."""
         known = METHODS if self.protocol == "fair" else IN_THE_PAPER
         return tuple(method for method in known if method in self.methods)
 
     @property
     def measure(self) -> str:
-        """What is summarised."""
+        """The name of the quantity that is summarised."""
         return super().measure if self.protocol == "fair" else f"samples until {STREAK} in a row"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
@@ -140,7 +141,7 @@ class LetterConfig(ExperimentConfig):
         return replace(self, trials=few, times=times, tuning_trials=1, is_quick=True)
 
     def cpu_seconds(self) -> float:
-        """From what it took where this was written."""
+        """An estimate from earlier runs."""
         if self.protocol == "paper":
             each = {1: 0.15, 2: 0.2, 3: 0.3, 4: 2.5, 5: 3.0}
             return self.trials * len(self.compared) * sum(each[value] for value in self.times)
@@ -149,12 +150,12 @@ class LetterConfig(ExperimentConfig):
         return 10 + runs * len(self.compared) * (each_n + 0.004 * max(self.times) ** 2)
 
     def jobs(self, store: Store) -> list[Job]:
-        """Tuning first; then every method with the best of its settings."""
+        """First the tuning, then every method with its best settings."""
         jobs = []
         for trial in self.trials_of_paper() if self.protocol == "paper" else self.fair_trials():
             best: TrainingTrial | None = trial
             if self.protocol == "fair":
-                candidates = grid(METHODS[trial.method][2])
+                candidates = list_settings(METHODS[trial.method][2])
                 most = max(100_000, 5_000 * int(np.max(trial.options["times"])) ** 2)
                 more, best = tune(trial, candidates, self.tuning_trials, most, store)
                 jobs += more
@@ -163,13 +164,13 @@ class LetterConfig(ExperimentConfig):
         return jobs
 
     def fair_trials(self) -> Iterator[TrainingTrial]:
-        """One for each method and case."""
+        """A trial for each method and case."""
         for method in self.compared:
             for value in self.times:
                 yield self._fair(method, f"N = {value}", value, value)
             if method not in REWARD_MACHINES and self.whole:
                 span = [min(self.times), max(self.times)]
-                yield self._fair(method, together(self.times), span, max(self.times))
+                yield self._fair(method, name_range_of_times(self.times), span, max(self.times))
 
     def _fair(self, method: str, case: str, times: Any, most: int) -> TrainingTrial:
         learner, settings, _ = METHODS[method]

@@ -1,7 +1,7 @@
-"""Where trials are run: in processes of this machine, or elsewhere (see cluster.py).
+"""The engine that runs trials in worker processes of this machine, and the interface of engines.
 
-An engine is given jobs, and hands back each record the moment it is there. A trial depends on
-nothing but its config and its seed, so that all engines come to the same results.
+An engine takes jobs and yields each record as soon as the trial has ended. A trial depends on its
+config and its seed only, so all engines give the same results. ``ray_engine`` has the other one.
 """
 
 from __future__ import annotations
@@ -15,50 +15,50 @@ from typing import Protocol, Self
 
 from cranium.arguments import check_count
 from cranium.errors import EngineError
-from cranium.experiments.execution import perform
-from cranium.experiments.faults import fault_of_machine
+from cranium.experiments.execution import run_trial
+from cranium.experiments.faults import find_machine_fault
 from cranium.experiments.pool import WorkerPool
-from cranium.experiments.records import Record, surroundings
+from cranium.experiments.records import Record, collect_versions
 from cranium.experiments.trial import Job
 
-__all__ = ["Attempts", "Engine", "LocalEngine", "carry_out"]
+__all__ = ["Attempts", "Engine", "LocalEngine", "run_job"]
 
 Results = Generator[tuple[Job, Record], None, None]
 TRIES = 3
-"""How often a job is tried whose process, or machine, disappeared."""
+"""How often a job is tried if its process or machine disappears."""
 HOPELESS = 5
-"""After how many jobs in a row that were lost each time the others are not tried any more."""
+"""After so many lost jobs in a row the engine gives up."""
 
 
 class Engine(Protocol):
-    """Runs jobs, until it is closed: at the end of a with block, if there is one."""
+    """The interface of an engine. It is closed at the end of a ``with`` block."""
 
     @property
     def workers(self) -> int:
         """How many jobs run at once."""
 
     def run(self, jobs: Iterable[Job]) -> Results:
-        """Run jobs, in any order; what it yields is done.
+        """Run jobs in any order, and yield each with its record.
 
-        A job is taken from ``jobs`` when there is a place to run it, and not before: others may
-        be running what is left. One that is lost with its process or machine, or by a fault of
-        the machine, has no result. It is run again, up to ``TRIES`` times; then, when all others
-        are done, or none of them gets anywhere either, an ``EngineError`` says which were lost.
+        A job is taken from ``jobs`` only when a worker is free, because other processes may be
+        running the rest. A job that is lost with its process or machine, or by a fault of the
+        machine, is run again, up to ``TRIES`` times. If it is still lost when all other jobs are
+        done, or if no job succeeds, an ``EngineError`` lists the lost jobs.
         """
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release the workers."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *_: object) -> None: ...
 
 
-class Closed:
-    """Is closed at the end of a with block."""
+class ClosesOnExit:
+    """A context manager that calls ``close`` at the end of the block."""
 
     def close(self) -> None:
-        """Give back what it holds: nothing, between runs."""
+        """Release the workers. Between runs there are none."""
 
     def __enter__(self) -> Self:
         return self
@@ -67,31 +67,33 @@ class Closed:
         self.close()
 
 
-def carry_out(job: Job) -> Record:
-    """Run one trial; an error of its own becomes a record of it.
+def run_job(job: Job) -> Record:
+    """Run the trial of a job and return its record.
+
+    An error that the trial raises is recorded, too.
 
     Raises:
-        EngineError: What went wrong is the fault of the machine: that is no result.
+        EngineError: The machine was at fault, so the error says nothing about the trial.
 
     Example:
         >>> from cranium.experiments.trial import ComplexityTrial
-        >>> record = carry_out(Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0))
+        >>> record = run_job(Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0))
         >>> record.status, record.result["states"]
         ('done', 3)
     """
     wall, cpu = time.perf_counter(), time.process_time()
     result, error = {}, None
     try:
-        result = perform(job.trial, job.seed)
+        result = run_trial(job.trial, job.seed)
     except Exception as problem:
-        fault = fault_of_machine(problem)
+        fault = find_machine_fault(problem)
         if fault is not None:
             raise EngineError(
-                f"the machine failed in the middle of a trial ({fault})",
+                f"the machine failed during a trial ({fault})",
                 fix="what is done is kept; the same command goes on",
             ) from problem
         error = traceback.format_exc()
-    versions, machine = surroundings()
+    versions, machine = collect_versions()
     return Record(
         config=job.trial.data,
         key=job.trial.key,
@@ -107,15 +109,15 @@ def carry_out(job: Job) -> Record:
 
 
 class Attempts:
-    """Counts how often jobs were lost, and which of them are given up.
+    """Counts how often each job was lost, and decides which are tried again.
 
     Example:
         >>> from cranium.experiments.trial import ComplexityTrial
         >>> job = Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0)
         >>> attempts = Attempts()
-        >>> [attempts.is_to_be_tried_again(job, "out of memory") for _ in range(TRIES)]
+        >>> [attempts.should_retry(job, "out of memory") for _ in range(TRIES)]
         [True, True, False]
-        >>> attempts.end()
+        >>> attempts.raise_if_lost()
         Traceback (most recent call last):
         cranium.errors.EngineError: 1 trial was lost 3 times: CRA, N = 5, seed 0 (out of memory)
           fix: the same command tries again what is missing; if memory is short, with fewer workers
@@ -126,15 +128,15 @@ class Attempts:
         self.given_up: dict[Job, str] = {}
         self.in_a_row = 0
 
-    def succeeded(self) -> None:
-        """A job came to its end: what is lost, is not lost for a reason that all share."""
+    def record_success(self) -> None:
+        """Note that a job has ended, so that not every job is lost for the same reason."""
         self.in_a_row = 0
 
-    def is_to_be_tried_again(self, job: Job, reason: str) -> bool:
-        """Note that a job was lost; whether to try it again.
+    def should_retry(self, job: Job, reason: str) -> bool:
+        """Note that a job was lost, and return whether to try it again.
 
         Raises:
-            EngineError: Job after job is lost, so that no other need be tried.
+            EngineError: ``HOPELESS`` jobs in a row were lost.
         """
         self.losses[job] += 1
         if self.losses[job] < TRIES:
@@ -142,17 +144,17 @@ class Attempts:
         self.given_up[job] = reason
         self.in_a_row += 1
         if self.in_a_row >= HOPELESS:
-            self.end()
+            self.raise_if_lost()
         return False
 
-    def end(self) -> None:
-        """Raise an ``EngineError`` that says which jobs were lost, if any were."""
+    def raise_if_lost(self) -> None:
+        """Raise an ``EngineError`` that lists the lost jobs, if there are any."""
         if self.given_up:
-            raise given_up(self.given_up)
+            raise make_lost_error(self.given_up)
 
 
-def given_up(lost: Mapping[Job, str]) -> EngineError:
-    """The error that says which jobs were lost, time after time, and why."""
+def make_lost_error(lost: Mapping[Job, str]) -> EngineError:
+    """Make the error that lists the lost jobs and the last reason."""
     names = [f"{job.trial.method}, {job.trial.case}, seed {job.seed}" for job in lost]
     more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
     reasons = [" ".join(each.split())[:300] for each in lost.values() if each]
@@ -164,8 +166,8 @@ def given_up(lost: Mapping[Job, str]) -> EngineError:
     )
 
 
-class LocalEngine(Closed):
-    """Processes on this machine, each pinned to a core, with one thread.
+class LocalEngine(ClosesOnExit):
+    """Worker processes on this machine, each pinned to a core, with one thread.
 
     Args:
         workers: How many; by default one for each core.
@@ -183,9 +185,9 @@ class LocalEngine(Closed):
         self.workers = count if workers is None else check_count("workers", workers)
 
     def run(self, jobs: Iterable[Job]) -> Results:
-        """Run jobs; a process that disappears is replaced, and its job is run again."""
-        waiting, again, attempts = each_once(jobs), deque[Job](), Attempts()
-        pool = WorkerPool(self.workers, self.cores, carry_out)
+        """Run jobs. A worker process that disappears is replaced, and its job is run again."""
+        waiting, again, attempts = skip_duplicates(jobs), deque[Job](), Attempts()
+        pool = WorkerPool(self.workers, self.cores, run_job)
         try:
             while True:
                 while pool.has_room:
@@ -197,17 +199,17 @@ class LocalEngine(Closed):
                     break
                 for job, kind, record, reason in pool.replies():
                     if record is not None:
-                        attempts.succeeded()
+                        attempts.record_success()
                         yield job, record
-                    elif kind == "not begun" or attempts.is_to_be_tried_again(job, reason):
+                    elif kind == "not begun" or attempts.should_retry(job, reason):
                         again.append(job)
         finally:
             pool.stop()
-        attempts.end()
+        attempts.raise_if_lost()
 
 
-def each_once(jobs: Iterable[Job]) -> Generator[Job, None, None]:
-    """Those of the jobs that were not there before, one when it is asked for."""
+def skip_duplicates(jobs: Iterable[Job]) -> Generator[Job, None, None]:
+    """Yield each job once, and only when the next one is asked for."""
     seen = set[Job]()
     for job in jobs:
         if job not in seen:

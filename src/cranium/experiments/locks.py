@@ -1,9 +1,9 @@
-"""One lock for each trial that is being run, so that processes that share a folder share the work.
+"""Locks of trials, so that several processes can share the work in one folder.
 
-A lock is a small file beside the records. It says which process holds it, and its time is renewed
-while that process is alive. A lock is stale, and taken over, if its process was one of this machine
-and is gone, or if it was not renewed for a while: its machine is gone, or its process suspended.
-Only the process that writes the records holds locks: its workers, here or on a cluster, need none.
+A lock is a small file beside the records. It contains its owner, and its modification time is
+renewed while that process is alive. A lock is stale, and may be taken over, if its owner ran on
+this machine and is gone, or if it was not renewed for a while: the other machine is gone, or the
+process was suspended. Only the process that writes the records holds locks; workers need none.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from cranium.io import read_bytes, write_new
 __all__ = ["TrialLocks"]
 
 RENEWED = 10.0
-"""After how many seconds a lock that is held is renewed."""
+"""Seconds between two renewals of a lock."""
 STALE = 90.0
-"""A lock that was not renewed for so many seconds, while we watched, is stale."""
+"""A lock that we have not seen renewed for so many seconds is stale."""
 OLD = 3600.0
-"""One of another machine that is so old is stale at once: clocks differ, but not by an hour."""
+"""A lock of another machine that is older is stale at once: clocks do not differ by an hour."""
 MOST_BYTES = 1000
 GUARD = ".guard"
-"""The file that is locked for the moment in which a stale lock is taken over. It is nobody else's:
-what is replaced in the meantime, as settings are that grow, would let a second process in."""
+"""The file that is locked while a stale lock is taken over. It has no other use: a file
+that is replaced in the meantime would let a second process in."""
 _LOCK = re.compile(r"\.[0-9a-f]+-\d+\.lock")
 _Stamp = tuple[int, int]
 
 
 class TrialLocks:
-    """The locks of one run, which gives them all back at the end of a with block.
+    """The locks of one run. The end of a ``with`` block releases all of them.
 
     Args:
-        folder: Where the records are.
+        folder: The folder of the records.
 
     Example:
         >>> import tempfile
@@ -80,26 +80,26 @@ class TrialLocks:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self.release_all()
-        self._clear()  # of those who were killed in the meantime
+        self._clear()  # of processes that were killed in the meantime
 
     def take(self, job: Job) -> bool:
-        """Lock a trial, unless another process is running it."""
+        """Lock a trial; return False if another process is running it."""
         path = self._path(job)
-        self._held.add(path)  # before it is made: an interruption at any moment finds it
+        self._held.add(path)  # before it exists, so that an interruption at any moment releases it
         taken = self._make(path) or (self._is_stale(path) and self._take_over(path))
         if not taken:
             self._held.discard(path)
         return taken
 
     def release(self, job: Job) -> None:
-        """Give a lock back."""
-        self._give_back(self._path(job))
+        """Release a lock."""
+        self._release_path(self._path(job))
 
     def release_all(self) -> int:
-        """Give all locks back; how many there were."""
+        """Release all locks, and return their number."""
         held = list(self._held)
         for path in held:
-            self._give_back(path)
+            self._release_path(path)
         return len(held)
 
     def _path(self, job: Job) -> Path:
@@ -117,35 +117,35 @@ class TrialLocks:
             fix="choose another place, or make room there; what is done is kept",
         )
 
-    def _give_back(self, path: Path) -> None:
+    def _release_path(self, path: Path) -> None:
         self._held.discard(path)
         with contextlib.suppress(OSError, CraniumError):
-            # If we were thought to be gone, it is somebody else's now.
+            # Another process may have taken it over.
             if read_bytes(path, most=MOST_BYTES, follow_links=False) == self._owner:
                 path.unlink()
 
-    # What others left
+    # Locks of other processes
 
     def _clear(self) -> None:
-        """Remove the locks that killed processes left."""
+        """Remove the locks of killed processes."""
         with contextlib.suppress(OSError):
             for path in self.folder.iterdir():
                 if _LOCK.fullmatch(path.name) and self._is_stale(path):
                     self._remove_stale(path)
         for path in (self.guard, self.guard.with_suffix(".lock")):
-            if os.path.lexists(path):  # its process was killed in the middle of this
+            if os.path.lexists(path):  # its process was killed while it held the guard
                 with contextlib.suppress(FileAccessError), self._guarded():
                     pass
 
     def _is_stale(self, path: Path) -> bool:
-        """Whether nobody is there any more who would give a lock back."""
+        """Whether the owner of a lock is gone."""
         try:
             told = os.lstat(path)
-        except OSError:  # it was given back at this moment
+        except OSError:  # it was released at this moment
             return False
         owner = _read_owner(path)
         here = owner.get("machine") == this_machine()
-        if here and not _is_there(owner.get("process"), owner.get("started")):
+        if here and not _is_alive(owner.get("process"), owner.get("started")):
             return True
         stamp, now = (told.st_ino, told.st_mtime_ns), time.monotonic()
         if self._watched.get(path, (None, 0.0))[0] != stamp:
@@ -165,7 +165,7 @@ class TrialLocks:
                 path.unlink(missing_ok=True)
             except OSError as problem:
                 raise FileAccessError(
-                    f"cannot remove {path}, a lock that nobody holds any more: "
+                    f"cannot remove {path}, a lock whose owner is gone: "
                     f"{problem.strerror or problem}",
                     fix="remove it",
                 ) from None
@@ -173,7 +173,7 @@ class TrialLocks:
 
     @contextlib.contextmanager
     def _guarded(self) -> Iterator[bool]:
-        """Whether we are the only ones in this block."""
+        """Hold the guard during the block; yields False if another process holds it."""
         with contextlib.ExitStack() as leaving:
             try:
                 alone = self._enter(leaving)
@@ -184,34 +184,34 @@ class TrialLocks:
             yield alone
 
     def _enter(self, leaving: contextlib.ExitStack) -> bool:
-        """Lock the guard, unless another process has: it is unlocked when that one is gone."""
+        """Lock the guard unless another process has; the system unlocks it if that one dies."""
         try:
             import fcntl
         except ImportError:
             return self._enter_without_flock(leaving)
-        # On NFS, who may only read locks nothing.
+        # On NFS a file that is open for reading only cannot be locked.
         guard = os.open(self.guard, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
         leaving.callback(os.close, guard)
         try:
             fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # this kind of disk has no locks
+        except OSError:  # this file system has no locks
             leaving.callback(_remove, self.guard)
             return self._enter_without_flock(leaving)
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(guard), os.lstat(self.guard)):
-                # It is removed before it is unlocked, so that others see that it is another one.
+                # It is removed before it is unlocked, so that others notice the change.
                 leaving.callback(_remove, self.guard)
                 return True
-        return False  # another process was here, and is through
+        return False  # another process held the guard, and has removed it
 
     def _enter_without_flock(self, leaving: contextlib.ExitStack) -> bool:
         path = self.guard.with_suffix(".lock")
         if self._make(path):
             leaving.callback(_remove, path)
             return True
-        if self._is_stale(path):  # its process was killed in the middle
+        if self._is_stale(path):  # its process was killed
             _remove(path)
         return False
 
@@ -227,14 +227,14 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _is_there(process: object, started: object) -> bool:
+def _is_alive(process: object, started: object) -> bool:
     if not isinstance(process, int) or process <= 0 or not isinstance(started, str):
         return False
     return is_running(process, started)
 
 
 def _read_owner(path: Path) -> dict[str, Any]:
-    """What a lock says of its owner; nothing, if it is not what was written."""
+    """The owner of a lock; empty if the file is damaged."""
     with contextlib.suppress(OSError, CraniumError, ValueError, RecursionError):
         told = json.loads(read_bytes(path, most=MOST_BYTES, follow_links=False))
         return told if isinstance(told, dict) else {}

@@ -1,7 +1,8 @@
-"""Several tasks in one world: which one is to be done is drawn by lot when an episode begins.
+"""Multi-task problems: every episode samples one of several tasks in the same world.
 
-The first step draws the lot and leads to a start of the world; its event is the task's number, and
-the union of the machines reads it. Experience of one task is then imagined for all others, too.
+The first step of an episode leads to a start of the world, and its event is the number of the task.
+The union of the machines reads this event. Every transition is then relabelled for all other tasks,
+too.
 """
 
 from __future__ import annotations
@@ -23,34 +24,35 @@ from cranium.worlds.events import as_events
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
 
-__all__ = ["TaskLot", "drawn_tasks", "task_of", "union"]
+__all__ = ["TaskSamplingEnv", "find_task", "recover_sampled_tasks", "unite_machines"]
 
 Floats = NDArray[np.float64]
-
 Ints = NDArray[np.int64]
 
-OLD = -1
-DRAWN = "lot"
-"""The state of the union in which no task is known yet."""
+TASK_KNOWN = -1
+"""In place of the number of the task, after the first step."""
+NO_TASK_YET = "no task yet"
+"""The state of the union before the task is read."""
 CHUNK = 1 << 20
-"""How many random numbers are held at once."""
+"""The number of random numbers that are held at once."""
 
 
-def _event(index: int) -> str:
+def _name_task_event(index: int) -> str:
     return f"task{index + 1}"
 
 
-class TaskLot(FiniteEnv[Any, Ints]):
-    """A world in which the first step of an episode says which task is to be done.
+class TaskSamplingEnv(FiniteEnv[Any, Ints]):
+    """A world in which the first step of every episode samples a task.
 
     Args:
-        world: The world itself; what it shows is a vector of numbers.
-        names: What the tasks are called.
+        world: The world of the tasks. Its observation space is ``MultiDiscrete``.
+        names: The names of the tasks.
 
     Example:
         >>> from cranium.worlds import OfficeWorld
-        >>> world = TaskLot(OfficeWorld(layout="toro-icarte", mail=None), ["coffee", "mail"])
-        >>> _ = world.reset(seed=0, options={"lot": "mail"})
+        >>> office = OfficeWorld(layout="toro-icarte", mail=None)
+        >>> world = TaskSamplingEnv(office, ["coffee", "mail"])
+        >>> _ = world.reset(seed=0, options={"task": "mail"})
         >>> _ = world.step(0)
         >>> world.events
         frozenset({'task2'})
@@ -60,71 +62,76 @@ class TaskLot(FiniteEnv[Any, Ints]):
         super().__init__()
         seen = world.observation_space
         if not isinstance(seen, spaces.MultiDiscrete) or not isinstance(world, FiniteEnv):
-            raise WorldError(f"a lot needs a world that shows numbers, not {world}")
+            raise WorldError(
+                f"task sampling needs a finite world with MultiDiscrete observations, not {world}"
+            )
         self.world = world
         self.names = tuple(names)
-        self.vocabulary = (*world.vocabulary, *(_event(i) for i in range(len(names))))
+        self.vocabulary = (*world.vocabulary, *(_name_task_event(i) for i in range(len(names))))
         self.action_space = world.action_space
         self.observation_space = spaces.MultiDiscrete([*seen.nvec, len(self.names) + 2])
 
     def instances(self) -> Instances:
-        """Every task is one."""
-        return {name: {"lot": name} for name in self.names}
+        """Every task is an instance."""
+        return {name: {"task": name} for name in self.names}
 
     def initial(self, options: ResetOptions) -> Sequence[tuple[float, Any]]:
-        """The lots, equally likely; which one it is shows with the first step."""
-        check_options(options, ("lot",))
-        wanted = self.names if "lot" not in options else (options["lot"],)
+        """The tasks with equal probabilities; the first step shows which one it is."""
+        check_options(options, ("task",))
+        wanted = self.names if "task" not in options else (options["task"],)
         for name in wanted:
             if name not in self.names:
                 raise UnknownNameError.of("task", name, self.names)
         return [(1 / len(wanted), (None, self.names.index(name))) for name in wanted]
 
     def outcomes(self, state: Any, action: int) -> Sequence[Outcome]:
-        """First a start of the world, then whatever it does."""
-        inner, lot = state
+        """The starts of the world in the first step, then the outcomes of the world."""
+        inner, task = state
         if inner is not None:
             found = self.world.outcomes(inner, action)
-            return [Outcome(o.probability, (o.state, OLD), o.terminated) for o in found]
-        return [Outcome(p, (start, lot)) for p, start in self.world.initial({})]
+            return [Outcome(o.probability, (o.state, TASK_KNOWN), o.terminated) for o in found]
+        return [Outcome(p, (start, task)) for p, start in self.world.initial({})]
 
     def label(self, state: Any, action: int, after: Any) -> Events:
-        """The task, then the events of the world."""
+        """The number of the task in the first step, then the events of the world."""
         if state[0] is None:
-            return frozenset({_event(after[1])})
+            return frozenset({_name_task_event(after[1])})
         return as_events(self.world.label(state[0], action, after[0]))
 
     def observe(self, state: Any) -> Ints:
-        """What the world shows, and the lot while it is new."""
-        inner, lot = state
+        """The observation of the world, and the task directly after it was sampled."""
+        inner, task = state
         if inner is None:
             seen = np.zeros(len(self.observation_space.nvec), np.int64)  # type: ignore[attr-defined]
             seen[-1] = len(self.names) + 1
             return seen
-        return np.append(self.world.observe(inner), lot + 1)
+        return np.append(self.world.observe(inner), task + 1)
 
 
-def drawn_tasks(lot: TaskLot, seed: int, ended: Floats) -> Ints:
-    """Which task each episode had, for a world that was reset with this seed and never again.
+def recover_sampled_tasks(world: TaskSamplingEnv, seed: int, ended: Floats) -> Ints:
+    """Recover which task each episode had, in a world that was seeded once.
 
     A finite world draws one random number when an episode begins and one for every step, whatever
-    is done (see :class:`~cranium.worlds.FiniteEnv`), and compiled loops draw the same. So it is
-    known from when the episodes ended, and rewards need not tell it.
+    the action (see :class:`~cranium.worlds.FiniteEnv`), and compiled loops draw the same. The tasks
+    therefore follow from the seed and from when the episodes ended.
 
     Args:
-        lot: The world.
-        seed: What it was reset with.
-        ended: How many samples had been taken when each episode ended. [E]
+        world: The world.
+        seed: The seed of its first reset.
+        ended: The number of samples taken when each episode ended. [E]
 
     Example:
         >>> from cranium.worlds import OfficeWorld
-        >>> lot = TaskLot(OfficeWorld(layout="toro-icarte", mail=None), ["coffee", "mail"])
-        >>> drawn_tasks(lot, 3, np.array([20.0, 31.0, 50.0]))
+        >>> office = OfficeWorld(layout="toro-icarte", mail=None)
+        >>> world = TaskSamplingEnv(office, ["coffee", "mail"])
+        >>> recover_sampled_tasks(world, 3, np.array([20.0, 31.0, 50.0]))
         array([0, 1, 1])
     """
     begun = np.concatenate([[0], ended[:-1]]).astype(np.int64)[: len(ended)]
-    places = begun + np.arange(len(ended))  # as many steps, and as many other beginnings
-    bounds = np.cumsum([chance for chance, _ in lot.initial({})][:-1])
+    places = begun + np.arange(
+        len(ended)
+    )  # one for each step before, and one for each earlier start
+    bounds = np.cumsum([chance for chance, _ in world.initial({})][:-1])
     rng, found = seeding.np_random(seed)[0], np.zeros(len(ended), np.int64)
     for first in range(0, int(places[-1]) + 1 if len(places) else 0, CHUNK):
         numbers = rng.random(CHUNK)
@@ -133,42 +140,47 @@ def drawn_tasks(lot: TaskLot, seed: int, ended: Floats) -> Ints:
     return found
 
 
-def task_of(state: str, names: Sequence[str]) -> int:
-    """Which task a state of the union belongs to; 0 before it is known.
+def find_task(state: str, names: Sequence[str]) -> int:
+    """Find the task to which a state of the united machine belongs; 0 before it is known.
 
     Example:
-        >>> task_of("b: deliver", ["a", "b"]), task_of("lot", ["a", "b"])
+        >>> find_task("b: deliver", ["a", "b"]), find_task("no task yet", ["a", "b"])
         (1, 0)
     """
     return next((i for i, name in enumerate(names) if state.startswith(f"{name}: ")), 0)
 
 
-def union(
+def unite_machines(
     machines: Sequence[CountingRewardAutomaton], names: Sequence[str]
 ) -> CountingRewardAutomaton:
-    """One machine for several tasks without counters: it reads which one, then follows it.
+    """Unite machines without counters: the first label says which of them is followed.
 
-    Each task pays what it pays by itself.
+    Rewards are those of the single machines.
 
     Example:
         >>> from cranium.formats import library
-        >>> machine = union([library.load("toro-coffee"), library.load("toro-mail")], ["a", "b"])
+        >>> machines = [library.load("toro-coffee"), library.load("toro-mail")]
+        >>> machine = unite_machines(machines, ["a", "b"])
         >>> machine.states
-        ('lot', 'a: fetch coffee', 'a: deliver', 'b: fetch mail', 'b: deliver')
+        ('no task yet', 'a: fetch coffee', 'a: deliver', 'b: fetch mail', 'b: deliver')
     """
     if len(machines) == 1:
         return machines[0]
     for machine in machines:
         if machine.counters or any(t.silent for t in machine.transitions):
-            raise ConversionError(f"{machine.name} has counters, or silent transitions")
+            raise ConversionError(
+                f"{machine.name} has counters or silent transitions, and cannot be united"
+            )
         if machine.otherwise != "stay":
-            raise ConversionError(f"{machine.name} does not stay where it is otherwise")
-    events = [_event(index) for index in range(len(machines))]
+            raise ConversionError(
+                f"{machine.name} does not stay where no transition is enabled, and cannot be united"
+            )
+    events = [_name_task_event(index) for index in range(len(machines))]
     transitions = []
     for machine, name, event in zip(machines, names, events, strict=True):
         others = " & ".join(f"!{other}" for other in events if other != event)
         first = Transition(
-            source=DRAWN, guard=f"{event} & {others}", target=f"{name}: {machine.initial}"
+            source=NO_TASK_YET, guard=f"{event} & {others}", target=f"{name}: {machine.initial}"
         )
         transitions.append(first)
         transitions += [
@@ -185,8 +197,8 @@ def union(
     return CountingRewardAutomaton(
         name=", ".join(machine.name for machine in machines),
         propositions=dict.fromkeys([*known, *events]),
-        states=[DRAWN, *(f"{name}: {state}" for m, name in pairs for state in m.states)],
-        initial=DRAWN,
+        states=[NO_TASK_YET, *(f"{name}: {state}" for m, name in pairs for state in m.states)],
+        initial=NO_TASK_YET,
         terminal=[f"{name}: {state}" for m, name in pairs for state in m.terminal],
         accepting=[f"{name}: {state}" for m, name in pairs for state in m.accepting],
         transitions=transitions,

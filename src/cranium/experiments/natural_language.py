@@ -1,7 +1,7 @@
-"""Figure "llm", Appendix G: a task in words, the machine it becomes, and agents that learn it.
+"""Figure "llm", Appendix G: a task in plain words, its machine, and agents that learn it.
 
-First the words become a machine; that is a trial of its own. What is trained then has this machine,
-as text, in its config, so that it depends on nothing that a model might say differently next time.
+The first trial turns the description into a machine. The trials that train learners have the text
+of this machine in their config, so that they do not depend on what a model answers next time.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from cranium.experiments.configs import (
     check_names,
     register,
 )
-from cranium.experiments.execution import ask
-from cranium.experiments.grid_search import grid, tune
+from cranium.experiments.execution import specify_task
+from cranium.experiments.grid_search import list_settings, tune
 from cranium.experiments.letter import METHODS
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, SpecificationTrial, SpecifiedTrial
@@ -30,7 +30,7 @@ from cranium.experiments.trial import Job, SpecificationTrial, SpecifiedTrial
 __all__ = ["DESCRIPTION", "REFERENCE", "NaturalLanguageConfig"]
 
 DESCRIPTION = "Collect one item of mail and deliver it to a person. Never break a decoration."
-"""The task of Appendix G, as it was said to the model whose answers come with Cranium."""
+"""The task of Appendix G, as in the recorded conversation that comes with Cranium."""
 RECORDING = "office.jsonl"
 WORLD, REFERENCE = "Office", "mail-delivery"
 CASE = "the machine from the words"
@@ -42,15 +42,15 @@ class NaturalLanguageConfig(ExperimentConfig):
     """From words to a machine to a trained agent.
 
     Attributes:
-        trials: How many seeds.
-        description: The task in words. Only for the one of Appendix G answers of a model come with
-            Cranium; others take a model.
-        model: The model that is asked. Left out, the recorded conversation is replayed, which takes
-            no model and nothing that is not installed.
-        server: Where the model is; left out, as for :class:`cranium.assist.OpenAIModel`.
-        methods: Those of ``letter.METHODS`` that are compared.
-        tuning_trials: On how many seeds each setting is tried.
-        budget: After how many samples a trial counts as not solved.
+        trials: The number of seeds.
+        description: The task in plain words. Only for the description of Appendix G a recorded
+            conversation comes with Cranium; others need a model.
+        model: The model that is asked. By default the recorded conversation is replayed, which
+            needs no model.
+        server: The address of the model; by default as for :class:`cranium.assist.OpenAIModel`.
+        methods: The methods that are compared, from ``letter.METHODS``.
+        tuning_trials: The number of seeds on which each candidate setting is tried.
+        budget: The number of samples after which a trial counts as not solved.
 
     Example:
         >>> NaturalLanguageConfig(methods=("planner",)).specification().recording
@@ -81,12 +81,12 @@ class NaturalLanguageConfig(ExperimentConfig):
             )
 
     def require(self) -> None:
-        """A way to talk to the model; without one, the words as they were recorded."""
+        """Require a client for the model or, without a model, a recorded conversation."""
         if self.model:
             OpenAIModel(self.model, self.server)
             return
         try:
-            ask(self.specification(), 0)
+            specify_task(self.specification(), 0)
         except TranscriptError:
             raise TranscriptError(
                 f"no answer was recorded for the description {shorten(self.description)}",
@@ -94,15 +94,15 @@ class NaturalLanguageConfig(ExperimentConfig):
             ) from None
 
     def quick(self) -> Self:
-        """Three seeds, and settings tried on one."""
+        """Three seeds, and one for tuning."""
         return replace(self, trials=min(self.trials, 3), tuning_trials=1, is_quick=True)
 
     def cpu_seconds(self) -> float:
-        """From what it took where this was written."""
+        """An estimate from earlier runs."""
         return 10 + 0.04 * len(self.methods) * (self.trials + 12 * self.tuning_trials)
 
     def specification(self) -> SpecificationTrial:
-        """The trial in which the words become a machine."""
+        """The trial that turns the description into a machine."""
         recorded = {}
         if not self.model:
             digest = hashlib.sha256((RECORDED / RECORDING).read_bytes()).hexdigest()[:16]
@@ -121,15 +121,15 @@ class NaturalLanguageConfig(ExperimentConfig):
         )
 
     def found(self, store: Store) -> dict[str, Any] | None:
-        """What came of the words; None if that is not known yet, or was an error."""
+        """The result of that trial; None if there is none yet, or if it failed."""
         record = store.find(Job(self.specification(), 0))
         return record.result if record is not None and record.done else None
 
     def jobs(self, store: Store) -> list[Job]:
-        """The words first; then tuning, and every method with the best of its settings."""
+        """First the description, then the tuning, then every method with its best settings."""
         jobs, task = [Job(self.specification(), 0)], self.found(store)
         for trial in self.candidates(task) if task else ():
-            candidates = grid(METHODS[trial.method][2])
+            candidates = list_settings(METHODS[trial.method][2])
             more, best = tune(trial, candidates, self.tuning_trials, self.budget, store)
             jobs += more
             if best is not None:
@@ -137,7 +137,7 @@ class NaturalLanguageConfig(ExperimentConfig):
         return jobs
 
     def candidates(self, task: Mapping[str, Any]) -> Iterator[SpecifiedTrial]:
-        """One for each method, on the machine that came of the words."""
+        """A trial for each method, on the machine of the description."""
         for method in self.methods:
             learner, settings, _ = METHODS[method]
             yield SpecifiedTrial(
@@ -148,7 +148,7 @@ class NaturalLanguageConfig(ExperimentConfig):
                 task=task["language"],
                 machine=task["machine"],
                 learner=learner,
-                # With one item only, what is left would tell what the machine has to remember.
+                # With one item only, the mail that is left would reveal the state of the machine.
                 options={"mail": None},
                 settings=settings,
                 steps=self.budget,

@@ -15,7 +15,7 @@ from cranium.experiments.configs import (
     check_names,
     register,
 )
-from cranium.experiments.grid_search import grid, tune
+from cranium.experiments.grid_search import list_settings, tune
 from cranium.experiments.letter import METHODS, REWARD_MACHINES
 from cranium.experiments.records import Store
 from cranium.experiments.trial import Job, TrainingTrial
@@ -23,20 +23,20 @@ from cranium.experiments.trial import Job, TrainingTrial
 __all__ = ["OfficeConfig"]
 
 PLANNED = 10_000
-"""After how many samples the planner's curve ends."""
+"""The number of samples at which the curve of the planner ends."""
 
 
 @register
 @dataclass(frozen=True)
 class OfficeConfig(ExperimentConfig):
-    """The office experiment: every method with the best of its settings, to the same budget.
+    """The office experiment: every method with its best settings and the same budget.
 
     Attributes:
-        trials: How many seeds.
-        mail: At least one item of mail is there, and at most so many.
-        methods: Those of ``letter.METHODS`` that are compared.
-        tuning_trials: On how many seeds each setting is tried.
-        budget: How many samples each takes.
+        trials: The number of seeds.
+        mail: The greatest number of items of mail; the least is one.
+        methods: The methods that are compared, from ``letter.METHODS``.
+        tuning_trials: The number of seeds on which each candidate setting is tried.
+        budget: The number of samples of each trial.
 
     Example:
         >>> OfficeConfig(mail=3).case
@@ -62,7 +62,7 @@ class OfficeConfig(ExperimentConfig):
 
     @property
     def case(self) -> str:
-        """What it is called."""
+        """The name of the case."""
         return f"up to {self.mail} items of mail"
 
     def quick(self) -> Self:
@@ -77,19 +77,19 @@ class OfficeConfig(ExperimentConfig):
         )
 
     def cpu_seconds(self) -> float:
-        """From what it took where this was written."""
+        """An estimate from earlier runs."""
         runs = self.trials + 12 * self.tuning_trials
         return 10 + 0.4e-6 * runs * len(self.methods) * self.budget * self.mail
 
     def jobs(self, store: Store) -> list[Job]:
-        """Tuning first; then curves with the best settings."""
+        """First the tuning, then learning curves with the best settings."""
         jobs = []
         for trial in self.candidates():
-            candidates = grid(METHODS[trial.method][2])
+            candidates = list_settings(METHODS[trial.method][2])
             more, best = tune(trial, candidates, self.tuning_trials, self.budget, store)
             jobs += more
             if best is not None:
-                quick = trial.learner == "planner"  # which is done before the others have begun
+                quick = trial.learner == "planner"  # which needs far fewer samples
                 steps, looks = (min(PLANNED, self.budget), 100) if quick else (self.budget, 200)
                 every = max(steps // looks, 1)
                 curve = replace(best, until=None, steps=steps, every=every)
@@ -97,7 +97,7 @@ class OfficeConfig(ExperimentConfig):
         return jobs
 
     def candidates(self) -> Iterator[TrainingTrial]:
-        """One for each method: until solved."""
+        """A trial for each method, which stops when the task is solved."""
         for method in self.methods:
             learner, settings, _ = METHODS[method]
             yield TrainingTrial(

@@ -1,4 +1,4 @@
-"""Processes on this machine that run jobs; one that disappears is replaced."""
+"""A pool of worker processes on this machine. A worker that disappears is replaced."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ __all__ = ["Reply", "WorkerPool"]
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 KILLED_STARTS, FAILED_STARTS = 12, 3
-"""After how many workers in a row that were killed, or ended, before they were ready we give up."""
+"""The pool gives up if so many workers in a row are killed, or exit, before they are ready."""
 Function = Callable[[Job], Record]
 
 
 class Reply(NamedTuple):
-    """What came of handing a job to a worker.
+    """The reply of a worker to a job.
 
     Attributes:
         job: The job.
         kind: ``"done"``; ``"lost"`` with the worker, or by a fault of the machine; or
-            ``"not begun"``, because the worker was gone before it was ready.
+            ``"not begun"``, because the worker disappeared before it was ready.
         record: The record, if it is done.
         reason: Why it was lost.
     """
@@ -45,7 +45,7 @@ class Reply(NamedTuple):
 
 @dataclass(eq=False)
 class Worker:
-    """A process, the connection to it, the core that it is pinned to, and what it does."""
+    """A process, the connection to it, the core that it is pinned to, and its job."""
 
     process: Any
     connection: Connection
@@ -55,12 +55,12 @@ class Worker:
 
 
 class WorkerPool:
-    """Up to so many processes, which are started when they are needed.
+    """Worker processes, which are started when they are needed.
 
     Args:
-        size: How many.
-        cores: Those that they are pinned to; empty if they are not.
-        function: What is done with a job. It is sent with each, so it has to be in a module.
+        size: The greatest number of workers.
+        cores: The cores that they are pinned to; empty: they are not pinned.
+        function: The function that runs a job. It is pickled, so it has to be in a module.
     """
 
     def __init__(self, size: int, cores: Sequence[int], function: Function) -> None:
@@ -71,16 +71,16 @@ class WorkerPool:
 
     @property
     def has_room(self) -> bool:
-        """Whether there is a worker for one more job."""
+        """Whether the pool can take another job."""
         return self.busy < self.size
 
     @property
     def busy(self) -> int:
-        """How many jobs it has."""
+        """The number of jobs that are running."""
         return sum(worker.job is not None for worker in self.workers)
 
     def submit(self, job: Job) -> None:
-        """Give a job to a worker; where all are busy, one is started for it."""
+        """Give a job to an idle worker, or start a worker for it."""
         idle = [worker for worker in self.workers if worker.job is None]
         worker = idle[0] if idle else self._start()
         worker.job = job
@@ -88,11 +88,10 @@ class WorkerPool:
             self._send(worker)
 
     def replies(self) -> list[Reply]:
-        """Wait until something has come of at least one job, and say what.
+        """Wait for at least one reply, and return all that have arrived.
 
         Raises:
-            CraniumError: Worker after worker does not even start. What others have done until
-                then was said before.
+            CraniumError: Workers do not even start. All earlier replies have been returned.
         """
         found: list[Reply] = []
         while self.busy and not found:
@@ -100,13 +99,13 @@ class WorkerPool:
                 raise self.hopeless
             for connection in wait([worker.connection for worker in self.workers]):
                 [worker] = [each for each in self.workers if each.connection is connection]
-                reply = self._hear(worker)
+                reply = self._receive(worker)
                 if reply is not None:
                     found.append(reply)
         return found
 
     def stop(self) -> None:
-        """Stop the workers at once: what they are doing is lost, and nothing else."""
+        """Kill the workers at once. Only the jobs that are running are lost."""
         for worker in self.workers:
             worker.process.kill()
         for worker in self.workers:
@@ -120,8 +119,12 @@ class WorkerPool:
         # The core with the fewest workers: that of the one that is replaced.
         core = min(self.cores, key=taken.count) if self.cores else None
         try:
-            # Ctrl-C may not come between the start of a process and its being known here.
-            with _deaf(), _environment(dict.fromkeys(THREADS, "1")), _broken_pipes():
+            # Ctrl-C must not come between the start of a process and its entry in the list.
+            with (
+                _block_interrupts(),
+                _set_environment(dict.fromkeys(THREADS, "1")),
+                _ignore_sigpipe(),
+            ):
                 ours, theirs = context.Pipe()
                 told = (theirs, core, os.getpid())
                 process = context.Process(target=_serve, args=told, daemon=True)
@@ -141,33 +144,33 @@ class WorkerPool:
         return self.workers[-1]
 
     def _send(self, worker: Worker) -> None:
-        # If it is gone, that is heard next: its job is then lost, or was not begun.
-        with _broken_pipes(), contextlib.suppress(OSError):
+        # If it is gone, the next receive notices: its job is then lost, or was not begun.
+        with _ignore_sigpipe(), contextlib.suppress(OSError):
             worker.connection.send_bytes(pickle.dumps((self.function, worker.job)))
 
-    def _hear(self, worker: Worker) -> Reply | None:
+    def _receive(self, worker: Worker) -> Reply | None:
         try:
             told = worker.connection.recv()
         except (EOFError, OSError, pickle.UnpicklingError):
-            return self._bury(worker)
+            return self._remove(worker)
         if not worker.ready:
             worker.ready, self.any_ready, self.failed_starts = True, True, 0
             if worker.job is not None:
                 self._send(worker)
             return None
-        assert worker.job is not None, "a worker speaks when it is spoken to"
+        assert worker.job is not None, "a worker only replies to jobs"
         job, worker.job = worker.job, None
         if isinstance(told, Record):
             return Reply(job, "done", told)
         return Reply(job, "lost", reason=str(told))
 
-    def _bury(self, worker: Worker) -> Reply | None:
-        """Take leave of a worker that is gone, and say what became of its job."""
+    def _remove(self, worker: Worker) -> Reply | None:
+        """Remove a worker that is gone, and return the reply for its job."""
         worker.process.kill()
         worker.process.join()
         worker.connection.close()
         self.workers.remove(worker)
-        how = _ended(worker.process.exitcode)
+        how = _describe_exit(worker.process.exitcode)
         if not worker.ready:
             self._count_failed_start(worker.process.exitcode, how)
         if worker.job is None:
@@ -181,7 +184,7 @@ class WorkerPool:
         self.failed_starts += 1
         if status > 0 and not self.any_ready and self.failed_starts >= FAILED_STARTS:
             self.hopeless = InvalidArgumentError(
-                f"the processes that run trials could not start: the last one {how}",
+                f"the worker processes could not start: the last one {how}",
                 fix='in a script, put what runs them under if __name__ == "__main__":',
             )
         elif self.failed_starts >= (FAILED_STARTS if status > 0 else KILLED_STARTS):
@@ -193,7 +196,7 @@ class WorkerPool:
             )
 
 
-def _ended(status: int) -> str:
+def _describe_exit(status: int) -> str:
     if status >= 0:
         return f"ended with status {status}"
     with contextlib.suppress(ValueError):
@@ -205,11 +208,11 @@ def _ended(status: int) -> str:
 
 
 def _serve(connection: Connection, core: int | None, parent: int) -> None:
-    """Run one job after the other, as long as there is somebody to tell."""
+    """Run one job after the other while the parent is alive."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
     if core is not None:
         os.sched_setaffinity(0, {core})
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
     with contextlib.suppress(EOFError, OSError):  # the parent is gone
         connection.send("ready")
         while True:
@@ -218,18 +221,18 @@ def _serve(connection: Connection, core: int | None, parent: int) -> None:
 
 
 def _answer(told: bytes) -> bytes:
-    """The record of a job, or why there is none, for the parent."""
+    """Run a job; the pickled record, or the reason why there is none."""
     try:
         function, job = pickle.loads(told)  # noqa: S301 - of our own parent
         return pickle.dumps(function(job))
     except EngineError as problem:
         return pickle.dumps(problem.message)
-    except Exception as problem:  # what runs a trial turns its errors into records: it never began
+    except Exception as problem:  # errors of trials become records, so this one did not even begin
         return pickle.dumps(f"it could not be run there: {type(problem).__name__}: {problem}")
 
 
-def _follow(parent: int) -> None:
-    """End when the parent has been killed: nobody would collect the results."""
+def _exit_with_parent(parent: int) -> None:
+    """Exit when the parent is gone."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
@@ -239,8 +242,8 @@ def _follow(parent: int) -> None:
 
 
 @contextlib.contextmanager
-def _broken_pipes() -> Iterator[None]:
-    """Let a pipe to a process that is gone be an error, where a command lets it end the program."""
+def _ignore_sigpipe() -> Iterator[None]:
+    """Make a broken pipe an error, where commands let SIGPIPE end the program."""
     here = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGPIPE")
     before = signal.signal(signal.SIGPIPE, signal.SIG_IGN) if here else None
     try:
@@ -251,18 +254,18 @@ def _broken_pipes() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Start processes that do not hear Ctrl-C, which is for their parent, not even at their start.
+def _block_interrupts() -> Iterator[None]:
+    """Block SIGINT, so that processes started in the block ignore Ctrl-C from their first moment.
 
-    What comes in the meantime is heard here at the end of the block.
+    A Ctrl-C during the block is delivered to this process at its end.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
     from multiprocessing import resource_tracker
 
-    # Python starts this one together with our first process otherwise, and some of its versions
-    # then let Ctrl-C in again.
+    # Otherwise Python starts the tracker together with our first process, and some versions of
+    # Python then unblock SIGINT.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -272,8 +275,8 @@ def _deaf() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """Set variables for what is started: libraries count threads when they are loaded."""
+def _set_environment(values: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for processes that are started: they limit the threads."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

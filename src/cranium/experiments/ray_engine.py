@@ -1,4 +1,4 @@
-"""Where trials are run: on a Ray cluster."""
+"""The engine that runs trials on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -24,7 +24,14 @@ from cranium.errors import (
     MissingExtraError,
     shorten,
 )
-from cranium.experiments.local_engine import TRIES, Attempts, Closed, Results, carry_out, each_once
+from cranium.experiments.local_engine import (
+    TRIES,
+    Attempts,
+    ClosesOnExit,
+    Results,
+    run_job,
+    skip_duplicates,
+)
 from cranium.experiments.pool import THREADS
 from cranium.experiments.records import Record
 from cranium.experiments.trial import Job
@@ -32,11 +39,11 @@ from cranium.experiments.trial import Job
 __all__ = ["RayEngine"]
 
 PATIENCE = 5.0
-"""How many seconds others have to answer."""
+"""The timeout of connections, in seconds."""
 JOINING = 60.0
-"""How many seconds a cluster has to let us join it."""
+"""The timeout for joining a cluster, in seconds."""
 STARVING = 60.0
-"""How many seconds a cluster may have no core left, until machines come back."""
+"""Seconds after which a cluster without any core is given up."""
 POLL = 5.0
 LOOPBACK = "127.0.0.1"
 AUTHENTICATION = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
@@ -46,24 +53,24 @@ PROBE = (
     "ray.init(sys.argv[1], include_dashboard=False, log_to_driver=False, logging_level='ERROR');"
     "ray.shutdown()"
 )
-"""Joins a cluster and leaves it: in a process of its own, because Ray may wait for ever."""
+"""Joins and leaves a cluster, in a process of its own, because Ray may wait for ever."""
 
 
-class _GoneError(Exception):
-    """The part of the cluster that this process is connected to is gone."""
+class _ClusterLostError(Exception):
+    """The connection of this process to the cluster is lost."""
 
 
-class RayEngine(Closed):
-    """Tasks of a Ray cluster, each with one thread.
+class RayEngine(ClosesOnExit):
+    """Runs jobs as tasks of a Ray cluster, each with one thread.
 
-    If this process is connected to a cluster already, that one is used, and left as it is. A
-    cluster that is started here listens on the loopback interface only, and lets nobody in who does
-    not know a token that is made for it, unless ``RAY_AUTH_MODE`` says otherwise.
+    If this process is already connected to a cluster, that one is used and not closed. A cluster
+    that is started here listens on the loopback interface only and requires a token that is made
+    for it, unless ``RAY_AUTH_MODE`` is set.
 
     Args:
-        address: Of the cluster, ``"auto"`` for the one that this machine belongs to; left out, one
-            is started on this machine.
-        workers: How many jobs run at once; by default one for each core of the cluster.
+        address: The address of the cluster; ``"auto"`` for the one that this machine belongs to. By
+            default one is started on this machine.
+        workers: The number of jobs that run at once; by default one for each core of the cluster.
     """
 
     def __init__(self, address: str | None = None, workers: int | None = None) -> None:
@@ -82,10 +89,10 @@ class RayEngine(Closed):
         if self.owned:
             self._join()
         else:
-            self._stay(address)
+            self._check_connected(address)
 
     def _join(self) -> None:
-        if self.starts_own:  # it has no more cores than that
+        if self.starts_own:  # with as many cores as workers
             self.token.set()
             with _on_loopback():
                 self._connect("local", num_cpus=self.limit, _node_ip_address=LOOPBACK)
@@ -96,7 +103,7 @@ class RayEngine(Closed):
             self._connect(self.address)
 
     def _check_loopback(self) -> None:
-        """Refuse to go on with a cluster that others can reach: Ray chooses where it listens."""
+        """Refuse a cluster that other machines can reach: Ray chooses the interface."""
         found = self.ray.util.get_node_ip_address()
         if found != LOOPBACK:
             self.close()
@@ -107,8 +114,8 @@ class RayEngine(Closed):
                 "(ray start --head) and give its address",
             )
 
-    def _stay(self, address: str | None) -> None:
-        """Refuse to use another cluster than the one that was asked for."""
+    def _check_connected(self, address: str | None) -> None:
+        """Refuse a connection to another cluster than the one with this address."""
         here = self.ray.get_runtime_context().gcs_address
         if address not in {None, "local", "auto"} and self._find(str(address)) != here:
             raise InvalidArgumentError(
@@ -117,12 +124,12 @@ class RayEngine(Closed):
             )
 
     def _find(self, address: str) -> str | None:
-        """Where a cluster is, after making sure that somebody listens there."""
-        # Which one "auto" means, Ray tells nobody in public.
+        """Resolve the address of a cluster, and check that a server listens there."""
+        # Ray has no public function that resolves "auto".
         services: Any = importlib.import_module("ray._private.services")
         try:
             place: str | None = services.canonicalize_bootstrap_address(address)
-            if place is not None:  # RAY_ADDRESS may say that one is to be started
+            if place is not None:  # RAY_ADDRESS may ask for a new cluster
                 host, _, port = place.rpartition(":")
                 socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
         except (OSError, OverflowError, ValueError):
@@ -134,7 +141,7 @@ class RayEngine(Closed):
         return place
 
     def _probe(self, address: str) -> None:
-        """Refuse a cluster that lets us wait: Ray itself would wait for many minutes."""
+        """Refuse a cluster that does not answer: Ray itself would wait for many minutes."""
         probe = subprocess.Popen(  # noqa: S603 - our own Python, with an address
             [sys.executable, "-c", PROBE, address],
             stdin=subprocess.DEVNULL,
@@ -143,7 +150,7 @@ class RayEngine(Closed):
             start_new_session=True,
         )
         try:
-            probe.wait(JOINING)  # if it fails, so will we, and say why
+            probe.wait(JOINING)  # if it fails, connecting fails, too, with a message
         except subprocess.TimeoutExpired:
             raise InvalidArgumentError(
                 f"the Ray cluster at {shorten(address)} did not let us join it within "
@@ -170,41 +177,41 @@ class RayEngine(Closed):
 
     @property
     def workers(self) -> int:
-        """As many as the cluster has cores now: machines may come and go."""
+        """The number of cores that the cluster has now, at most the limit."""
         cores = max(1, self._cores)
         return cores if self.limit is None else min(cores, self.limit)
 
     @property
     def _cores(self) -> int:
-        if not self.ray.is_initialized():  # Ray would start a cluster that nobody stops
+        if not self.ray.is_initialized():  # otherwise Ray would start a cluster
             raise InvalidArgumentError("the engine is closed", fix="make another one")
         found: dict[str, float] = self.ray.cluster_resources()
         return int(found.get("CPU", 0))
 
     def run(self, jobs: Iterable[Job]) -> Results:
-        """Run jobs; what was lost with a process or a machine is run again elsewhere.
+        """Run jobs. A job that is lost with a process or a machine is run again elsewhere.
 
-        If the part of the cluster that this process is connected to is gone, it is joined again,
-        or started again if it was started here, up to ``TRIES`` times.
+        If the connection to the cluster is lost, it is joined again, or started again if it was
+        started here, up to ``TRIES`` times.
         """
-        waiting, again, attempts = each_once(jobs), deque[Job](), Attempts()
+        waiting, again, attempts = skip_duplicates(jobs), deque[Job](), Attempts()
         joined = 0
         while True:
             try:
                 yield from self._run(waiting, again, attempts)
                 break
-            except _GoneError as problem:
+            except _ClusterLostError as problem:
                 joined += 1
                 self._join_again(str(problem), joined)
-        attempts.end()
+        attempts.raise_if_lost()
 
     def _run(self, waiting: Iterator[Job], again: deque[Job], attempts: Attempts) -> Results:
-        """Run what waits, as long as the cluster is there; what was running is run again then."""
+        """Run waiting jobs until the connection is lost; running jobs are then run again."""
         running: dict[Any, Job] = {}
         submit = self._task()
         try:
             while True:
-                # Some wait at the machines, so that these need not wait for us.
+                # Some jobs wait at the machines, so that these are never idle.
                 cores = max(1, self._cores)
                 room = 2 * cores if self.limit is None or self.starts_own else self.limit
                 while len(running) < room:
@@ -222,19 +229,19 @@ class RayEngine(Closed):
                     found = self._collect(running[reference], reference)
                     job = running.pop(reference)
                     if isinstance(found, Record):
-                        attempts.succeeded()
+                        attempts.record_success()
                         yield job, found
-                    elif attempts.is_to_be_tried_again(job, found):
+                    elif attempts.should_retry(job, found):
                         again.append(job)
-        except (_GoneError, self.ray.exceptions.RayError) as problem:
-            again.extendleft(running.values())  # it is not their fault: they are not counted
+        except (_ClusterLostError, self.ray.exceptions.RayError) as problem:
+            again.extendleft(running.values())  # these losses are not counted
             running.clear()
-            raise _GoneError(str(problem)) from None
+            raise _ClusterLostError(str(problem)) from None
         finally:
             self._cancel(list(running))
 
     def _wait(self, running: list[Any]) -> list[Any]:
-        """The jobs that came to an end; it does not wait for ever where nobody can run them."""
+        """Wait for jobs to end. Raises an error if the cluster has no core for a while."""
         end = time.monotonic() + STARVING
         while True:
             ready: list[Any] = self.ray.wait(running, timeout=POLL)[0]
@@ -249,7 +256,7 @@ class RayEngine(Closed):
                 )
 
     def _join_again(self, reason: str, count: int) -> None:
-        """Go on with a new connection, if it is ours to make one."""
+        """Reconnect, if this engine made the connection."""
         told = f"the Ray cluster is gone: {' '.join(reason.split())}"
         fix = "what is done is kept; the same command goes on, once there is a cluster"
         if not self.owned or count > TRIES:
@@ -261,9 +268,9 @@ class RayEngine(Closed):
             raise EngineError(f"{told}; then {problem.message}", fix=fix) from None
 
     def _cancel(self, running: list[Any]) -> None:
-        """Stop what is running, and say so until it was heard.
+        """Cancel the running tasks, repeatedly.
 
-        Ray loses what it is told while it hands a task to a worker.
+        Ray drops a cancellation that arrives while it hands the task to a worker.
         """
         end = time.monotonic() + PATIENCE
         while running and self.ray.is_initialized() and time.monotonic() < end:
@@ -272,23 +279,25 @@ class RayEngine(Closed):
             running = self.ray.wait(running, num_returns=len(running), timeout=0.5)[1]
 
     def _task(self) -> Any:
-        """What submits a job; Ray tries it once, because we count."""
+        """The function that submits a job. Ray itself does not retry, because we count attempts."""
         environment = {"env_vars": dict.fromkeys(THREADS, "1")}
         options = {"num_cpus": 1, "max_retries": 0, "runtime_env": environment}
-        return self.ray.remote(**options)(carry_out).remote
+        return self.ray.remote(**options)(run_job).remote
 
-    def _collect(self, job: Job, reference: Any) -> Record | str:  # noqa: ARG002 - for who notes it
-        """The record of a job, or why it was lost: then it is to be tried again."""
+    def _collect(self, job: Job, reference: Any) -> Record | str:  # noqa: ARG002 - tests override this method
+        """The record of a job, or the reason why it was lost."""
         errors = self.ray.exceptions
         try:
             record: Record = self.ray.get(reference)
         except errors.LocalRayletDiedError as problem:
-            raise _GoneError(str(problem)) from None
-        except errors.RayTaskError as problem:  # a fault of the machine, or it never began there
+            raise _ClusterLostError(str(problem)) from None
+        except (
+            errors.RayTaskError
+        ) as problem:  # a fault of the machine, or the task could not start there
             cause = getattr(problem, "cause", None)
             return cause.message if isinstance(cause, EngineError) else str(problem)
         except errors.RayError as problem:
-            # Its process or machine is gone, or its result is, or it could not even begin there.
+            # Its process, machine or result is gone, or the task could not start there.
             return str(problem) or type(problem).__name__
         return record
 
@@ -301,16 +310,16 @@ class RayEngine(Closed):
 
 
 class PrivateToken:
-    """A token for a cluster that is started here: only its own processes have it.
+    """The token of a cluster that is started here: only its own processes have it.
 
-    It is in the environment, which they inherit; nothing is written anywhere.
+    They inherit it through the environment. It is not written to disk.
     """
 
     def __init__(self) -> None:
         self.is_set = False
 
     def set(self) -> None:
-        """Make one, unless the user has chosen how Ray finds out who is let in."""
+        """Make a token, unless the user has chosen a way of authentication."""
         if self.is_set or any(name in os.environ for name in AUTHENTICATION):
             return
         os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
@@ -318,7 +327,7 @@ class PrivateToken:
         _read_authentication()
 
     def forget(self) -> None:
-        """Leave the environment as it was."""
+        """Restore the environment."""
         if self.is_set:
             self.is_set = False
             for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
@@ -327,7 +336,7 @@ class PrivateToken:
 
 
 def _read_authentication() -> None:
-    """Let Ray read again what the environment says: it does so once, when it is first asked."""
+    """Make Ray read the environment again, which it usually does only once."""
     inner: Any = importlib.import_module("ray._raylet")
     inner.Config.initialize("")
     inner.AuthenticationTokenLoader.instance().reset_cache()
@@ -335,7 +344,7 @@ def _read_authentication() -> None:
 
 @contextmanager
 def _on_loopback() -> Iterator[None]:
-    """Let Ray take the loopback address for that of this machine, as it does where it has to."""
+    """Make Ray use the loopback address as the address of this machine."""
     constants: Any = importlib.import_module("ray._private.ray_constants")
     before = constants.ENABLE_RAY_CLUSTER
     constants.ENABLE_RAY_CLUSTER = False

@@ -1,7 +1,7 @@
-"""Results on the disk: one file for each trial, written whole or not at all.
+"""Records of trials: one JSON file each, written completely or not at all.
 
-A record carries its config, so that it can be read without the code that made it, and a checksum,
-so that a damaged one is found.
+A record contains the config of its trial, so that it can be read without the code that made it, and
+a checksum, so that a damaged record is found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from cranium import __version__
 from cranium.errors import FileAccessError, FileFormatError, RecordError, shorten
-from cranium.experiments.shapes import what_is_wrong
+from cranium.experiments.shapes import find_mismatch
 from cranium.experiments.trial import Job
 from cranium.io import read_bytes, write_bytes
 
@@ -30,7 +30,7 @@ __all__ = ["DamagedRecordWarning", "Record", "Store"]
 
 FORMAT = 1
 MOST_BYTES = 100_000_000
-"""The largest record that is read: those of the longest trainings have some ten megabytes."""
+"""The size limit of records. Those of the longest trainings have about ten megabytes."""
 PACKAGES = ("numpy", "numba", "gymnasium", "scipy")
 
 
@@ -40,19 +40,19 @@ class DamagedRecordWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Record:
-    """What came of a trial.
+    """The result of a trial, with its config and run metadata.
 
     Attributes:
         config: The config of the trial, as plain data.
         key: Its hash.
         seed: The seed.
         status: ``"done"``, or ``"failed"`` if it raised an error.
-        result: What was found.
+        result: The result, as plain data.
         error: The traceback, if it failed.
-        wall: How many seconds it took.
-        cpu: How many of CPU time.
-        versions: Of the packages that it was made with.
-        platform: The kind of machine.
+        wall: The wall-clock time in seconds.
+        cpu: The CPU time in seconds.
+        versions: The versions of Python and of the packages that the result depends on.
+        platform: The operating system and processor.
     """
 
     config: dict[str, Any]
@@ -68,14 +68,14 @@ class Record:
 
     @property
     def done(self) -> bool:
-        """Whether there is a result."""
+        """Whether the trial ended without an error."""
         return self.status == "done"
 
 
 @cache
-def surroundings() -> tuple[dict[str, str], str]:
-    """The versions of what a result depends on, and the kind of machine."""
-    # Ours is that of the code which runs, whatever else pip has installed.
+def collect_versions() -> tuple[dict[str, str], str]:
+    """Collect the versions of the packages that a result depends on, and the platform."""
+    # Of Cranium it is the version of the code that runs, whatever pip has installed.
     versions = {"cranium": __version__, **{name: metadata.version(name) for name in PACKAGES}}
     with suppress(metadata.PackageNotFoundError):  # networks depend on it, tables do not
         versions["jax"] = metadata.version("jax")
@@ -97,7 +97,7 @@ class Store:
         self._known: dict[str, Record] = {}
 
     def make(self) -> None:
-        """Make the folder."""
+        """Create the folder."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -107,11 +107,11 @@ class Store:
             ) from None
 
     def path(self, job: Job) -> Path:
-        """Where the record of a trial lies."""
+        """The path of the record of a job."""
         return self.folder / f"{job.name}.json"
 
     def save(self, job: Job, record: Record) -> None:
-        """Write a record, so that it is there whole even if the machine stops now."""
+        """Write a record durably: it survives a crash of the machine right after."""
         data = asdict(record)
         text = json.dumps({"format": FORMAT, "checksum": _checksum(data), "record": data}, indent=1)
         write_bytes(self.path(job), text.encode(), durable=True, follow_links=False)
@@ -126,10 +126,10 @@ class Store:
             try:
                 record = read_record(path)
                 if (record.key, record.seed) != (job.trial.key, job.seed):
-                    raise _damaged(path, "it is the record of another trial")
-                wrong = what_is_wrong(job.trial, record.result) if record.done else None
+                    raise _make_damaged_error(path, "it is the record of another trial")
+                wrong = find_mismatch(job.trial, record.result) if record.done else None
                 if wrong is not None:
-                    raise _damaged(path, wrong)
+                    raise _make_damaged_error(path, wrong)
             except RecordError as problem:
                 warnings.warn(str(problem), DamagedRecordWarning, stacklevel=2)
                 return None
@@ -142,11 +142,11 @@ class Store:
         return self.find(job)
 
     def names(self) -> set[str]:
-        """Of the records that are there, whole or not."""
+        """The names of all records in the folder, damaged ones included."""
         return {path.stem for path in self.folder.glob("*-*.json")}
 
     def __iter__(self) -> Iterator[Record]:
-        """All records that are whole, in the order of their names."""
+        """Iterate over the undamaged records, ordered by name."""
         for path in sorted(self.folder.glob("*-*.json")):
             try:
                 yield read_record(path)
@@ -160,33 +160,33 @@ def _checksum(data: dict[str, Any]) -> str:
 
 
 def read_record(path: Path) -> Record:
-    """Read a record, and check that it is as it was written."""
+    """Read a record, and verify its checksum and the types of its fields."""
     if os.path.lexists(path) and (path.is_symlink() or not (path.is_file() or path.is_dir())):
-        # Whoever put it there: it is not what was written, and the next record replaces it.
-        raise _damaged(path, "it is not a regular file")
+        # It is not what was written here, and the next record replaces it.
+        raise _make_damaged_error(path, "it is not a regular file")
     try:
         content = read_bytes(path, most=MOST_BYTES, follow_links=False)
     except FileFormatError as problem:
-        raise _damaged(path, problem.message.removeprefix(f"{path} ")) from None
+        raise _make_damaged_error(path, problem.message.removeprefix(f"{path} ")) from None
     try:
         told = json.loads(content)
         form, data = told["format"], told["record"]
         record = Record(**data)
-        whole = told["checksum"] == _checksum(data) and _has_shape(record)
+        whole = told["checksum"] == _checksum(data) and _has_valid_types(record)
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise _damaged(path, "it is not what was written") from None
+        raise _make_damaged_error(path, "it is not what was written") from None
     if form != FORMAT:
         raise RecordError(
             f"{path} has format {shorten(form)}, not {FORMAT}",
             fix="read it with the version of Cranium that wrote it",
         )
     if not whole:
-        raise _damaged(path, "it is not what was written")
+        raise _make_damaged_error(path, "it is not what was written")
     return record
 
 
-def _has_shape(record: Record) -> bool:
-    """Whether every field of a record is of its type."""
+def _has_valid_types(record: Record) -> bool:
+    """Whether every field of a record has its type."""
     return (
         isinstance(record.config, dict)
         and isinstance(record.key, str)
@@ -203,7 +203,7 @@ def _has_shape(record: Record) -> bool:
     )
 
 
-def _damaged(path: Path, how: str) -> RecordError:
+def _make_damaged_error(path: Path, how: str) -> RecordError:
     return RecordError(
         f"{path} is damaged: {how}",
         fix="run the experiment again; only this trial is repeated",

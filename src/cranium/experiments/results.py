@@ -1,4 +1,4 @@
-"""What was found: the records of an experiment, grouped and summarised."""
+"""Read the records of an experiment, group them by method and case, and export them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from cranium.errors import CraniumError, FileFormatError, MissingExtraError, Rec
 from cranium.experiments.configs import (
     MOST_BYTES,
     ExperimentConfig,
-    config_of,
-    known,
+    list_experiments,
+    make_config,
 )
 from cranium.experiments.records import Record, Store
 from cranium.experiments.runner import CONFIG
 from cranium.experiments.statistics import Summary, summarise
 from cranium.io import read_bytes, write_bytes
 
-__all__ = ["Group", "Study", "export", "find_studies", "read_study", "rows", "summary_data"]
+__all__ = ["Group", "Study", "export", "find_studies", "read_study", "summary_to_dict", "to_rows"]
 
 NUMBERS = ("solved", "IQM", "95 % interval", "median", "mean", "deviation")
-"""What tables say of a group."""
+"""The columns of tables for the statistics of a group."""
 COLUMNS = (
     *("experiment", "method", "case", "seed", "status", "value", "measure"),
     *("success", "wall", "cpu", "key", "settings"),
@@ -41,10 +41,10 @@ class Group:
         method: The method.
         case: The case.
         config: The config of the trials, as plain data.
-        records: Those that are there, by their seeds.
-        values: What is summarised of each: None if it was not solved.
-        wanted: How many there should be.
-        parts: If the values are sums over several machines: those of each machine.
+        records: The records that exist, ordered by seed.
+        values: The summarised value of each; None if it was not solved.
+        wanted: The number of trials that the experiment has.
+        parts: If the values are sums over several machines, the values of each machine.
     """
 
     method: str
@@ -57,17 +57,17 @@ class Group:
 
     @property
     def failed(self) -> int:
-        """How many ended with an error; they are in no statistics."""
+        """The number of trials that ended with an error. They are in no statistics."""
         return sum(not record.done for record in self.records)
 
     @cached_property
     def summary(self) -> Summary:
-        """Of the trials that did not fail."""
+        """The statistics of the trials that did not fail."""
         return summarise(self.values, self.parts)
 
     @property
-    def told(self) -> str:
-        """How many were solved, and what became of the others."""
+    def status(self) -> str:
+        """How many trials were solved, failed, and are missing, in words."""
         text = f"{self.summary.solved} of {self.summary.run}"
         if self.failed:
             text += f", {self.failed} failed"
@@ -77,15 +77,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Study:
-    """An experiment and what was found.
+    """An experiment and its results.
 
     Attributes:
-        config: What was run.
-        folder: Where the records are.
+        config: The config of the experiment.
+        folder: The folder of the records.
         groups: The trials of the figure, by method and case.
-        tuning: How many trials were run to choose settings.
-        missing: How many trials are still to be run.
-        failed: The records of trials that ended with an error, those for tuning among them.
+        tuning: The number of tuning trials that were run.
+        missing: The number of trials without a record.
+        failed: The records of trials that ended with an error, tuning trials included.
     """
 
     config: ExperimentConfig
@@ -96,18 +96,18 @@ class Study:
     failed: tuple[Record, ...] = ()
 
     def group(self, method: str, case: str) -> Group | None:
-        """The trials of a method on a case."""
+        """The group of a method and a case, if there is one."""
         found = [g for g in self.groups if (g.method, g.case) == (method, case)]
         return found[0] if found else None
 
     @property
     def methods(self) -> list[str]:
-        """In the order in which they are run."""
+        """The methods, in the order in which they are run."""
         return list(dict.fromkeys(group.method for group in self.groups))
 
 
 def find_studies(folder: Path) -> list[Path]:
-    """The folders of experiments in a folder, or the folder itself.
+    """Find the folders of experiments in a folder; it may be one itself.
 
     Example:
         >>> import tempfile
@@ -117,22 +117,22 @@ def find_studies(folder: Path) -> list[Path]:
     """
     if (folder / CONFIG).is_file():
         return [folder]
-    order = list(known())
+    order = list(list_experiments())
     found = [path.parent for path in folder.glob(f"*/{CONFIG}")]
     if not found:
         raise RecordError(
             f"there are no results in {folder}", fix="make some: cranium reproduce letter --quick"
         )
-    return sorted(found, key=lambda path: (_place(path.name, order), path.name))
+    return sorted(found, key=lambda path: (_find_order(path.name, order), path.name))
 
 
-def _place(name: str, order: list[str]) -> int:
+def _find_order(name: str, order: list[str]) -> int:
     known_as = [index for index, each in enumerate(order) if name.startswith(each)]
     return known_as[0] if known_as else len(order)
 
 
 def read_study(folder: Path) -> Study:
-    """Read what an experiment has found so far.
+    """Read the results that an experiment has so far.
 
     Example:
         >>> import tempfile
@@ -144,7 +144,7 @@ def read_study(folder: Path) -> Study:
     """
     try:
         told = json.loads(read_bytes(folder / CONFIG, most=MOST_BYTES, follow_links=False))
-        config = config_of(told.pop("experiment"), told)
+        config = make_config(told.pop("experiment"), told)
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
         why = problem.message if isinstance(problem, CraniumError) else problem
         raise FileFormatError(
@@ -168,8 +168,8 @@ def read_study(folder: Path) -> Study:
     return Study(config, folder, tuple(groups), tuning, missing, failed)
 
 
-def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
-    """One for each trial: what is exported."""
+def to_rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
+    """The rows of an export: one for each trial of a figure."""
     return [
         {
             "experiment": study.folder.name,
@@ -179,7 +179,7 @@ def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
             "status": record.status,
             "value": study.config.value(record.result) if record.done else None,
             "measure": study.config.measure,
-            "success": last_success(record),
+            "success": read_final_success(record),
             "wall": record.wall,
             "cpu": record.cpu,
             "key": record.key,
@@ -191,16 +191,16 @@ def rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
     ]
 
 
-def last_success(record: Record) -> float | None:
-    """The success of the greedy policy at the end, over all instances; None if there is none."""
-    # What a failed trial says it found is never checked, and counts for nothing.
+def read_final_success(record: Record) -> float | None:
+    """The mean success of the final greedy policy over all instances; None if not recorded."""
+    # The result of a failed trial is not validated, and is ignored.
     found = record.result.get("success") if record.done else None
     return sum(found.values()) / len(found) if found else None
 
 
 def export(studies: Sequence[Study], path: Path) -> None:
-    """Write one row for each trial, as CSV or as Parquet, by the name's ending."""
-    found = rows(studies)
+    """Write one row for each trial, as Parquet if the path ends in ``.parquet``, else as CSV."""
+    found = to_rows(studies)
     if path.suffix == ".parquet":
         write_bytes(path, _as_parquet(found))
         return
@@ -224,44 +224,48 @@ def _as_parquet(found: list[dict[str, Any]]) -> bytes:
     return stream.getvalue()
 
 
-def summary_data(group: Group) -> dict[str, Any]:
-    """A group's summary as plain data."""
+def summary_to_dict(group: Group) -> dict[str, Any]:
+    """Convert the statistics of a group to plain data."""
     counts = {"wanted": group.wanted, "failed": group.failed}
     return {"method": group.method, "case": group.case, **counts, **asdict(group.summary)}
 
 
-def number(value: float | None, none: str = "–") -> str:
-    """A number as tables show it.
+def format_number(value: float | None, none: str = "–") -> str:
+    """Format a number for tables.
 
     Example:
-        >>> number(12345.6), number(None)
+        >>> format_number(12345.6), format_number(None)
         ('12,346', '–')
     """
     return none if value is None else f"{value:,.0f}"
 
 
-def share(value: float | None) -> str:
-    """A share as tables show it.
+def format_share(value: float | None) -> str:
+    """Format a share for tables.
 
     Example:
-        >>> share(2 / 3), share(1.0), share(None)
+        >>> format_share(2 / 3), format_share(1.0), format_share(None)
         ('0.67', '1.00', '–')
     """
     return "–" if value is None else f"{value:.2f}"
 
 
-def cells(group: Group) -> list[str]:
-    """A group's ``NUMBERS`` as tables show them."""
+def format_summary(group: Group) -> list[str]:
+    """Format the statistics of a group for tables, in the order of ``NUMBERS``."""
     s = group.summary
-    middle = [number(s.iqm), interval(s), number(s.median)]
-    return [group.told, *middle, number(s.mean), number(s.deviation)]
+    middle = [format_number(s.iqm), format_interval(s), format_number(s.median)]
+    return [group.status, *middle, format_number(s.mean), format_number(s.deviation)]
 
 
-def interval(summary: Summary) -> str:
-    """An interval as tables show it.
+def format_interval(summary: Summary) -> str:
+    """Format the 95 % interval for tables.
 
     Example:
-        >>> interval(summarise([1, 2, 3, None]))
+        >>> format_interval(summarise([1, 2, 3, None]))
         '1 to ∞'
     """
-    return "–" if summary.low is None else f"{number(summary.low)} to {number(summary.high, '∞')}"
+    return (
+        "–"
+        if summary.low is None
+        else f"{format_number(summary.low)} to {format_number(summary.high, '∞')}"
+    )

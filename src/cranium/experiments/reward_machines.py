@@ -1,8 +1,8 @@
-"""Toro Icarte's office tasks: the baselines against somebody else's numbers.
+"""Toro Icarte's office tasks: our baselines compared with the published numbers.
 
-Their protocol: in training, with exploration, the reward per step of every episode, averaged over
-the last 100 episodes (400 if there are four tasks), divided by that of the optimal policy with the
-same exploration. What is compared is when it reaches 0.9.
+The published protocol measures the reward per step of training episodes, with exploration, averaged
+over the last 100 episodes (400 if there are four tasks), relative to that of the optimal policy
+with the same exploration. Methods are compared by when this reaches 0.9.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ PUBLISHED: dict[tuple[str, str], int | None] = {
     ("all four", "CRM+RS"): 28_000,
     ("all four", "HRM"): 26_000,
 }
-"""Samples until 0.9 of the optimum (medians); None: not within 100,000."""
+"""The published medians of the samples until 0.9 of the optimum; None: not within 100,000."""
 PUBLISHED_SHARES = {("coffee and mail", "HRM"): 0.72, ("all four", "HRM"): 0.93}
-"""The share of the optimum at which HRM stays."""
+"""The published share of the optimum at which HRM ends."""
 PUBLISHED_WAYS = (11, 23)
-"""How many steps the shortest successful episodes of two tasks have in the published logs."""
+"""The lengths of the shortest successful episodes of two tasks in the published logs."""
 
 
 @register
@@ -60,10 +60,10 @@ class RewardMachinesConfig(ExperimentConfig):
     """The reward-machine baselines.
 
     Attributes:
-        trials: How many seeds; 30 were published.
-        methods: Those of ``BASELINES`` that are compared.
-        cases: Those of ``CASES``.
-        budget: How many samples each takes.
+        trials: The number of seeds; 30 were published.
+        methods: The methods that are compared, from ``BASELINES``.
+        cases: The cases that are run, from ``CASES``.
+        budget: The number of samples of each trial.
 
     Example:
         >>> RewardMachinesConfig(trials=5).budget
@@ -87,11 +87,11 @@ class RewardMachinesConfig(ExperimentConfig):
 
     @property
     def measure(self) -> str:
-        """What is summarised."""
+        """The name of the quantity that is summarised."""
         return f"samples until {REACHED} of the optimum"
 
     def value(self, result: Mapping[str, Any]) -> float | None:
-        """When the reward per step first reaches 0.9 of the optimum."""
+        """The samples at which the reward per step first reaches 0.9 of the optimum."""
         return next((samples for samples, share in result["rates"] if share >= REACHED), None)
 
     def quick(self) -> Self:
@@ -99,7 +99,7 @@ class RewardMachinesConfig(ExperimentConfig):
         return replace(self, trials=min(self.trials, 3), is_quick=True)
 
     def cpu_seconds(self) -> float:
-        """From what it took where this was written."""
+        """An estimate from earlier runs."""
         return 10 + 1e-6 * self.trials * len(self.methods) * len(self.cases) * self.budget
 
     def jobs(self, store: Store) -> list[Job]:  # noqa: ARG002

@@ -1,4 +1,4 @@
-"""Runs an experiment: what is missing, and nothing twice."""
+"""Run an experiment: the trials that have no record yet, and none twice."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from cranium.errors import CraniumError, EngineError, InvalidArgumentError, shor
 from cranium.experiments.configs import (
     MOST_BYTES,
     ExperimentConfig,
-    config_data,
-    config_of,
+    config_to_dict,
+    make_config,
 )
 from cranium.experiments.local_engine import Engine
 from cranium.experiments.locks import TrialLocks
@@ -24,37 +24,37 @@ from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job
 from cranium.io import clear_drafts, read_bytes, write_bytes
 
-__all__ = ["Outcome", "Watcher", "run"]
+__all__ = ["RunCallback", "RunResult", "run"]
 
 CONFIG = "experiment.json"
 POLL = 0.5
-"""After how many seconds to look again whether another process has done what we wait for."""
+"""Seconds between two checks whether another process has finished the trial that we wait for."""
 
 
-class Watcher:
-    """Is told how a run goes; this one keeps quiet."""
+class RunCallback:
+    """The hooks that :func:`run` calls. These do nothing: override those that you need."""
 
     def begin(self, jobs: Sequence[Job], there: int) -> None:
-        """So many jobs are to be run, and so many results are there already."""
+        """Called before ``jobs`` are run; ``there`` is the number of records that exist already."""
 
     def finished(self, job: Job, record: Record) -> None:
-        """One is done."""
+        """Called after a trial has ended and its record was written."""
 
     def end(self) -> None:
-        """All are done, or it was interrupted."""
+        """Called when all trials have ended, or the run was interrupted."""
 
 
 @dataclass
-class Outcome:
-    """What a run came to.
+class RunResult:
+    """The result of :func:`run`.
 
     Attributes:
-        jobs: All that the experiment consists of.
-        there: How many results were there before.
-        ran: How many were run now.
-        failed: Those that failed, now or before.
-        interrupted: Whether Ctrl-C ended it.
-        seconds: How long it took.
+        jobs: All jobs of the experiment.
+        there: The number of records that existed before.
+        ran: The number of trials that were run.
+        failed: The trials that failed, in this run or before.
+        interrupted: Whether Ctrl-C ended the run.
+        seconds: The time that it took.
     """
 
     jobs: list[Job]
@@ -66,21 +66,25 @@ class Outcome:
 
 
 def _claim(store: Store, config: ExperimentConfig) -> None:
-    """Note in a folder what is run there; refuse one whose results are those of another run."""
-    path, wanted = store.folder / CONFIG, config_data(config)
+    """Write the config into the folder; refuse a folder with the results of another experiment."""
+    path, wanted = store.folder / CONFIG, config_to_dict(config)
     text = json.dumps(wanted, indent=2, sort_keys=True) + "\n"
     content, told = b"", None
-    if os.path.lexists(path):  # what is there and is no regular file is refused
-        with suppress(ValueError, RecursionError):  # it may say nothing any more
+    if os.path.lexists(path):  # anything but a regular file is refused
+        with suppress(ValueError, RecursionError):  # it may be damaged
             content = read_bytes(path, most=MOST_BYTES, follow_links=False)
             told = json.loads(content)
-    if isinstance(told, dict) and told != json.loads(text) and not _grows(store, told, config):
+    if (
+        isinstance(told, dict)
+        and told != json.loads(text)
+        and not _extends_folder(store, told, config)
+    ):
         raise InvalidArgumentError(
             f"{store.folder} holds {told.get('experiment', 'an experiment')} with other "
             f"settings ({_difference(told, json.loads(text))})",
             fix="choose another folder (--dir), or run it with the settings that it has",
         )
-    if not isinstance(told, dict) and (strange := _strangers(store, config)):
+    if not isinstance(told, dict) and (strange := _find_foreign_results(store, config)):
         raise InvalidArgumentError(
             f"{store.folder} holds results of another run ({strange[0]}.json), and its {CONFIG} "
             "does not say of which",
@@ -90,19 +94,19 @@ def _claim(store: Store, config: ExperimentConfig) -> None:
         write_bytes(path, text.encode(), durable=True, follow_links=False)
 
 
-def _strangers(store: Store, config: ExperimentConfig) -> list[str]:
-    """The names of results in a folder that do not belong to this run."""
+def _find_foreign_results(store: Store, config: ExperimentConfig) -> list[str]:
+    """The names of results in the folder that do not belong to this experiment."""
     there = store.names()
     return sorted(there - {job.name for job in config.jobs(store)}) if there else []
 
 
-def _grows(store: Store, told: dict[str, Any], config: ExperimentConfig) -> bool:
-    """Whether everything that a folder was made for belongs to this run, too."""
+def _extends_folder(store: Store, told: dict[str, Any], config: ExperimentConfig) -> bool:
+    """Whether the experiment contains all trials that the folder was made for."""
     if not store.names():
         return True
     settings = dict(told)
     try:
-        before = config_of(settings.pop("experiment", None), settings)
+        before = make_config(settings.pop("experiment", None), settings)
         return set(before.jobs(store)) <= set(config.jobs(store))
     except CraniumError:  # of a version that is not ours
         return False
@@ -123,22 +127,21 @@ def run(
     engine: Engine,
     *,
     retry_failed: bool = False,
-    watcher: Watcher | None = None,
-) -> Outcome:
-    """Run what an experiment still lacks; every result is written the moment it is there.
+    callback: RunCallback | None = None,
+) -> RunResult:
+    """Run the trials of an experiment that have no record yet, and write each record at once.
 
-    Ctrl-C, or the end of this process, loses the trials that are running and nothing else.
+    Ctrl-C, or the end of this process, loses only the trials that are running.
 
-    A folder belongs to one experiment. It may be continued, and grow (more trials, or more
-    methods); settings without which some of its results would be dropped are refused, so that
-    no run overwrites another.
+    A folder belongs to one experiment. A later run may extend it with more trials or methods.
+    Settings that would drop some of its results are refused, so that no run overwrites another.
 
     Args:
-        config: What to run.
-        folder: Where the records are.
-        engine: Where to run it.
+        config: The experiment.
+        folder: The folder of the records.
+        engine: The engine that runs the trials.
         retry_failed: Whether trials that failed are tried again.
-        watcher: Is told how it goes.
+        callback: Hooks that are called while it runs.
 
     Example:
         >>> import tempfile
@@ -156,15 +159,15 @@ def run(
     store.make()
     _claim(store, config)
     clear_drafts(folder)
-    outcome, watcher = Outcome([]), watcher or Watcher()
+    outcome, callback = RunResult([]), callback or RunCallback()
     try:
         with TrialLocks(folder) as locks:
-            _run_missing(config, store, engine, locks, outcome, watcher, retry_failed=retry_failed)
-        clear_drafts(folder)  # of those who shared the work, and were killed
+            _run_missing(config, store, engine, locks, outcome, callback, retry_failed=retry_failed)
+        clear_drafts(folder)  # of processes that shared the work and were killed
     except KeyboardInterrupt:
         outcome.interrupted = True
     finally:
-        watcher.end()
+        callback.end()
     records = {job: store.find(job) for job in outcome.jobs}
     outcome.failed = [(j, r) for j, r in records.items() if r is not None and not r.done]
     outcome.seconds = time.perf_counter() - begun
@@ -176,15 +179,15 @@ def _run_missing(
     store: Store,
     engine: Engine,
     locks: TrialLocks,
-    outcome: Outcome,
-    watcher: Watcher,
+    outcome: RunResult,
+    callback: RunCallback,
     *,
     retry_failed: bool,
 ) -> None:
-    """Run until nothing is missing; what other processes are running is waited for."""
+    """Run until no record is missing; wait for trials that other processes are running."""
     tried = set[str]()
     while True:
-        # What is run later may depend on what was found, such as which settings are best.
+        # Later jobs may depend on results, such as which settings are best.
         outcome.jobs = config.jobs(store)
         records = {job: store.find(job) for job in outcome.jobs}
         missing = {
@@ -196,31 +199,31 @@ def _run_missing(
         outcome.there = there - outcome.ran
         if not missing:
             return
-        watcher.begin(list(missing), there)
+        callback.begin(list(missing), there)
         before = len(tried)
-        offered = _locked(missing, store, locks, tried)
+        offered = _take_locks(missing, store, locks, tried)
         with closing(engine.run(offered)) as results:
             for job, record in results:
                 store.save(job, record)
                 locks.release(job)
                 tried.add(job.name)
                 outcome.ran += 1
-                watcher.finished(job, record)
-        next(offered, None)  # one that it did not even ask for is dropped, too
+                callback.finished(job, record)
+        next(offered, None)  # a job that the engine did not ask for is dropped, too
         dropped = locks.release_all()
-        if dropped and len(tried) == before:  # it would do so again
+        if dropped and len(tried) == before:  # it would happen again
             raise EngineError(
                 f"the engine was given {dropped:,} trials, and has no result of any",
-                fix="an engine has to run what it takes, or say why it cannot",
+                fix="an engine has to yield a record for each job that it takes, or raise an error",
             )
         left = {job: record for job, record in missing.items() if job.name not in tried}
         _wait_for_others(left, store, locks)
 
 
-def _locked(
+def _take_locks(
     missing: dict[Job, Record | None], store: Store, locks: TrialLocks, tried: set[str]
 ) -> Iterator[Job]:
-    """Those of the jobs that no other process is running, or has run by now."""
+    """Lock and yield the jobs that no other process is running or has run."""
     for job, before in missing.items():
         if not locks.take(job):
             continue
@@ -232,7 +235,7 @@ def _locked(
 
 
 def _wait_for_others(left: dict[Job, Record | None], store: Store, locks: TrialLocks) -> None:
-    """Wait until one of the jobs that others are running is done, or is not run any more."""
+    """Wait until another process has finished one of its jobs, or has stopped running it."""
     while left:
         for job, before in left.items():
             if store.find_again(job) != before:

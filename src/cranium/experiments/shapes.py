@@ -1,7 +1,7 @@
-"""The shape of results: what is read from a file is checked before anything is made of it.
+"""Schemas of results: what is read from a file is validated before it is used.
 
-A checksum tells that a file is as it was written, not that it holds what this version reads from
-it: records may come from another version, or from somebody's own script.
+The checksum shows that a file was not damaged. It does not show that the file has the fields that
+this version reads: records may come from another version, or from a script of the user's.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from cranium.experiments.trial import (
     Trial,
 )
 
-__all__ = ["what_is_wrong"]
+__all__ = ["find_mismatch"]
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Size = Annotated[int, Field(ge=1, le=10**15)]
 Number = Annotated[float, Field(ge=-1e15, le=1e15)]
-Share = Annotated[float, Field(ge=-1e-6, le=1 + 1e-6)]  # worked out, so that it may be rounded
+Share = Annotated[float, Field(ge=-1e-6, le=1 + 1e-6)]  # computed, so there may be rounding errors
 Samples = Annotated[float, Field(ge=1, le=1e15)]
 Point = Annotated[tuple[Samples, Share, Number], Strict(False)]  # in JSON it is a list
 Rate = Annotated[tuple[Samples, Number], Strict(False)]
@@ -65,14 +65,14 @@ class _Specification(_Result):
     difference: str | None = None
 
 
-def what_is_wrong(trial: Trial, result: Mapping[str, Any]) -> str | None:
-    """Why a result cannot be one of this trial; None if it can.
+def find_mismatch(trial: Trial, result: Mapping[str, Any]) -> str | None:
+    """Describe why a result cannot belong to a trial; None if it can.
 
     Example:
         >>> trial = ComplexityTrial("complexity", "RM", "2 N", "anbcdn", 2)
-        >>> what_is_wrong(trial, {"states": 7, "transitions": 17}) is None
+        >>> find_mismatch(trial, {"states": 7, "transitions": 17}) is None
         True
-        >>> what_is_wrong(trial, {"states": "many", "transitions": 17})
+        >>> find_mismatch(trial, {"states": "many", "transitions": 17})
         "its states: input should be a valid integer, not 'many'"
     """
     kinds: dict[type[Trial], type[_Result]] = {
@@ -95,7 +95,7 @@ def what_is_wrong(trial: Trial, result: Mapping[str, Any]) -> str | None:
 
 
 def _required(trial: Trial) -> list[str]:
-    """What figures and tables read from a training, by how it was told to end."""
+    """The fields that figures and tables read from a result of this trial."""
     if not isinstance(trial, TrainingTrial):
         return []
     wanted = {

@@ -1,9 +1,9 @@
-"""What is said of many trials.
+"""Statistics over trials, with censored values.
 
 Mean and standard deviation, as in the paper, and the interquartile mean with a 95 % interval from a
-stratified bootstrap. A trial that was not solved within its budget is *censored*: all that is known
-is that it would have taken longer. It counts as longer than all others, and where that is not
-enough to know a number, there is none.
+stratified bootstrap. A trial that was not solved within its budget is *censored*: it is only known
+that it would have taken longer. It counts as longer than all others. A statistic that depends on
+its value is None.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ __all__ = ["Summary", "bootstrap_interval", "interquartile_mean", "summarise"]
 
 RESAMPLES = 2_000
 TAILS = (0.025, 0.975)
-"""Not worked out from 0.95: rounding would take the next one."""
+"""Not computed from 0.95, because rounding would select the next value."""
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What was found in some trials.
+    """Statistics of some trials.
 
     Attributes:
-        run: How many there were.
+        run: The number of trials.
         solved: How many of them were solved.
         mean: The mean; None unless all were solved.
         deviation: The standard deviation (of the sample); None unless all were solved.
-        median: The median; None if it belongs to those that were not solved.
-        iqm: The mean of the middle half; None if that has any that was not solved.
-        low: The lower end of its 95 % interval, whatever those took that were not solved; None if
-            there is only one trial, or none was solved.
-        high: The upper end; None if it belongs to those that were not solved, too.
+        median: The median; None if it is censored.
+        iqm: The interquartile mean; None if the middle half has a censored trial.
+        low: The lower end of its 95 % interval, whatever the censored values are; None if there is
+            only one trial, or none was solved.
+        high: The upper end; None if it is censored.
 
     Example:
         >>> found = summarise([100, 200, 300, 400, None])
@@ -62,9 +62,9 @@ def summarise(
     *,
     seed: int = 0,
 ) -> Summary:
-    """Summarise trials; None is one that was not solved.
+    """Compute the statistics of trials; None is a trial that was not solved.
 
-    If the values are sums, ``parts`` are what was added up: each is drawn from by itself.
+    If the values are sums, ``parts`` are the summands: the bootstrap resamples each by itself.
 
     Example:
         >>> summarise([1.0, 2.0, 3.0, 4.0]).iqm
@@ -74,28 +74,28 @@ def summarise(
     """
     if not values:
         return Summary(0, 0, None, None, None, None, None, None)
-    filled = _filled(values)
+    filled = _fill_censored(values)
     solved = int(np.isfinite(filled).sum())
     whole = solved == len(filled)
-    several = len(filled) > 1  # one says nothing of how they differ
+    several = len(filled) > 1  # one trial has no variance
     low = high = np.inf
     if several:
-        strata = [_filled(part) for part in parts] or [filled]
+        strata = [_fill_censored(part) for part in parts] or [filled]
         low, high = bootstrap_interval(strata, added=bool(parts), seed=seed)
     return Summary(
         run=len(filled),
         solved=solved,
         mean=float(filled.mean()) if whole else None,
         deviation=float(filled.std(ddof=1)) if whole and several else None,
-        median=_known(_median(filled)),
-        iqm=_known(interquartile_mean(filled)),
-        low=_known(low),
-        high=_known(high),
+        median=_none_if_infinite(_compute_median(filled)),
+        iqm=_none_if_infinite(interquartile_mean(filled)),
+        low=_none_if_infinite(low),
+        high=_none_if_infinite(high),
     )
 
 
 def interquartile_mean(values: Floats) -> float:
-    """The mean of the middle half, along the last axis; infinite if that reaches into what is not.
+    """The mean of the middle half; infinite if that contains an infinite value.
 
     Example:
         >>> interquartile_mean(np.array([0.0, 1.0, 2.0, 3.0, 100.0, 200.0, 4.0, 5.0]))
@@ -103,11 +103,11 @@ def interquartile_mean(values: Floats) -> float:
         >>> interquartile_mean(np.array([1.0, 2.0, 3.0, np.inf]))
         2.5
     """
-    return float(_trimmed(np.asarray(values, float)[None])[0])
+    return float(_trim_means(np.asarray(values, float)[None])[0])
 
 
-def _trimmed(values: Floats) -> Floats:
-    # By sorting, infinite ones are cut off first; where one is left the mean is infinite.
+def _trim_means(values: Floats) -> Floats:
+    # Infinite values are sorted last, so they are trimmed first.
     found: Floats = stats.trim_mean(values, 0.25, axis=-1)
     return found
 
@@ -117,9 +117,9 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """The 95 % interval of the interquartile mean over all strata, by the percentile bootstrap.
 
-    Each stratum (the trials of one task, say) is drawn from by itself, so that every resample has
-    as many trials of each as there were. If they are ``added``, it is the interval of the
-    interquartile mean of their sums.
+    Each stratum (the trials of one task, say) is resampled by itself, so that every resample has as
+    many trials of each. If they are ``added``, it is the interval of the interquartile mean of
+    their sums.
 
     Example:
         >>> low, high = bootstrap_interval([np.arange(100.0)])
@@ -138,25 +138,24 @@ def bootstrap_interval(
         together = np.sum([part[:, :size] for part in drawn], axis=0)
     else:
         together = np.concatenate(drawn, axis=1)
-    # What was not solved took at least as long as the longest that was, and any time at most: the
-    # interval is to hold whatever it was. Not interpolated: between a number and infinity there is
-    # nothing.
+    # A censored value is at least the longest solved one, and has no upper bound: the interval
+    # holds whatever it is. Quantiles are not interpolated, which infinite values do not allow.
     solved = together[np.isfinite(together)]
     least = np.minimum(together, solved.max()) if solved.size else together
-    low = np.quantile(_trimmed(least), TAILS[0], method="inverted_cdf")
-    high = np.quantile(_trimmed(together), TAILS[1], method="inverted_cdf")
+    low = np.quantile(_trim_means(least), TAILS[0], method="inverted_cdf")
+    high = np.quantile(_trim_means(together), TAILS[1], method="inverted_cdf")
     return float(low), float(high)
 
 
-def _filled(values: Sequence[float | None]) -> Floats:
+def _fill_censored(values: Sequence[float | None]) -> Floats:
     return np.array([np.inf if value is None else value for value in values], float)
 
 
-def _median(values: Floats) -> float:
+def _compute_median(values: Floats) -> float:
     middle = np.sort(values)
     low, high = middle[(len(middle) - 1) // 2], middle[len(middle) // 2]
     return float(low if low == high else (low + high) / 2)
 
 
-def _known(value: float) -> float | None:
+def _none_if_infinite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None

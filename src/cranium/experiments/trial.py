@@ -1,6 +1,6 @@
 """A trial: a pure function of its config and its seed.
 
-Everything that a result depends on is in the config, so its hash names the result.
+The config contains everything that the result depends on, so its hash names the result.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ __all__ = [
 
 
 REVISION = 2
-"""Goes up when the same config comes to mean something else: older records are then not used."""
+"""Increased when the same config comes to mean something else. Older records are not used then."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """What a trial does, but for its seed.
+    """The config of a trial, without the seed.
 
     Attributes:
-        experiment: The experiment that it belongs to.
-        method: What is compared.
-        case: On what.
-        stage: What for: what comes of ``"first"`` decides what else is run, candidates are compared
-            in ``"tuning"``, the figure is made of the rest.
+        experiment: The name of the experiment.
+        method: The name of the method, as in the legend of the figure.
+        case: The name of the task or setting on which methods are compared.
+        stage: ``"first"``: the result decides which other trials are run. ``"tuning"``: candidate
+            settings are compared. ``"final"``: the trial is part of the figure.
 
     Example:
         >>> ComplexityTrial("complexity", "CRA", "N = 1", machine="anbcdn").key
@@ -55,39 +55,43 @@ class Trial:
 
     @property
     def data(self) -> dict[str, Any]:
-        """The config as plain data."""
+        """The config as plain data, as it stands in records."""
         return {"kind": type(self).__name__, "revision": self.revision, **asdict(self)}
 
     @property
     def revision(self) -> int:
-        """Goes up when such a trial comes to mean something else."""
+        """Increased when trials of this class come to mean something else."""
         return REVISION
 
     @cached_property
     def key(self) -> str:
-        """The hash of everything in it."""
+        """The hash of the config."""
         text = json.dumps(self.data, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingTrial(Trial):
-    """A learner is trained on a task.
+    """A trial that trains a learner on a task.
 
     Attributes:
-        world: The name of a world.
-        task: The machine, from the library; several, with a + between them, are drawn by lot.
+        world: The name of the world.
+        task: The name of a machine of the library. Several names, separated by ``+``, are a
+            multi-task problem: every episode samples one of them.
         options: The options of the world.
-        unroll: For learners on reward machines: up to which counter value the machine is unrolled.
+        unroll: For learners on reward machines: the counter limit up to which the machine is
+            unrolled.
         learner: The id of the learner.
-        settings: Its settings; schedules as dictionaries.
-        steps: The budget.
-        every: After how many samples the greedy policy is evaluated.
-        until: When to stop: ``"solved"``, after so many successes in a row, or at the budget.
-        window: Over how many training episodes the reward per step is averaged, as a share of that
-            of the optimal policy with the same exploration; None leaves it out.
-        counter_limit: Up to which counter values configurations are imagined.
-        tested_on: The options of a world in which the policy is evaluated at the end, too.
+        settings: The settings of the learner; schedules as dictionaries.
+        steps: The budget of samples.
+        every: The number of samples between two evaluations of the greedy policy.
+        until: When to stop early: ``"solved"``, or after so many successes in a row; None uses the
+            whole budget.
+        window: The number of training episodes over which the reward per step is averaged. It is
+            recorded relative to that of the optimal policy with the same exploration. None: it is
+            not recorded.
+        counter_limit: The greatest counter value of counterfactual configurations.
+        tested_on: The options of another world in which the final policy is evaluated, too.
     """
 
     world: str
@@ -105,16 +109,16 @@ class TrainingTrial(Trial):
 
     @property
     def revision(self) -> int:
-        """One more if tasks are drawn: earlier records of these were made with altered rewards."""
+        """One higher for sampled tasks: their earlier records were made with altered rewards."""
         return REVISION + ("+" in self.task)
 
 
 @dataclass(frozen=True, eq=False)
 class SpecifiedTrial(TrainingTrial):
-    """A learner is trained on a machine that is in no library.
+    """A trial that trains a learner on a machine that is not in the library.
 
     Attributes:
-        task: What the machine is called.
+        task: The name of the machine.
         machine: The machine, as the text of a file.
     """
 
@@ -123,16 +127,16 @@ class SpecifiedTrial(TrainingTrial):
 
 @dataclass(frozen=True, eq=False)
 class SpecificationTrial(Trial):
-    """A task in words becomes a machine.
+    """A trial that turns a description in plain words into a machine.
 
     Attributes:
-        description: The words.
-        world: The name of the world whose events they speak of.
-        reference: A machine from the library with which the one that comes out is compared.
+        description: The description.
+        world: The name of the world whose events it refers to.
+        reference: The machine of the library with which the result is compared.
         recording: The recorded conversation that is replayed; empty if a model is asked.
-        digest: Of that conversation: another one is another trial.
+        digest: The hash of that conversation: another conversation is another trial.
         model: The model that is asked; empty to replay.
-        server: Where it is; empty for what ``OpenAIModel`` finds.
+        server: The address of the model; empty for the default of ``OpenAIModel``.
     """
 
     description: str
@@ -146,11 +150,11 @@ class SpecificationTrial(Trial):
 
 @dataclass(frozen=True, eq=False)
 class ComplexityTrial(Trial):
-    """A machine is built and measured.
+    """A trial that builds a machine and measures its size.
 
     Attributes:
-        machine: The machine, from the library.
-        limit: Up to which counter value it is unrolled; None leaves it as it is.
+        machine: The name of a machine of the library.
+        limit: The counter limit up to which it is unrolled; None: it is not unrolled.
     """
 
     machine: str
@@ -165,5 +169,5 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What its record is called."""
+        """The name of its record."""
         return f"{self.trial.key}-{self.seed}"

@@ -1,46 +1,48 @@
-"""Sentences of captions. Every number about a result is computed from the records of that run."""
+"""Sentences of captions. Every number about a result is computed from the records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cranium.experiments.grid_search import grid
+from cranium.experiments.grid_search import list_settings
 from cranium.experiments.letter import METHODS
-from cranium.experiments.results import Group, Study, number
+from cranium.experiments.results import Group, Study, format_number
 
-__all__ = ["QUICK", "evaluated", "joined", "sizes", "tuned"]
+__all__ = ["QUICK", "describe_evaluations", "describe_results", "describe_tuning", "join_words"]
 
 QUICK = "*A quick run: few trials and small budgets, to see that it works. It shows no result.*"
 
 
-def joined(parts: Iterable[str]) -> str:
-    """A list as it stands in a sentence.
+def join_words(parts: Iterable[str]) -> str:
+    """Join words with commas and a final "and".
 
     Example:
-        >>> joined(["1", "2", "3"]), joined(["1"])
+        >>> join_words(["1", "2", "3"]), join_words(["1"])
         ('1, 2 and 3', '1')
     """
     found = list(parts)
     return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
 
-def tuned(methods: Sequence[str], trials: int, detail: str = "") -> str:
-    """How many settings the methods could choose from.
+def describe_tuning(methods: Sequence[str], trials: int, detail: str = "") -> str:
+    """Describe how many settings each method was tuned over.
 
     Example:
-        >>> tuned(["CQL"], 5)
+        >>> describe_tuning(["CQL"], 5)
         'CQL had 12 settings to choose from, each tried on 5 other seeds.'
-        >>> tuned(["planner"], 5)
+        >>> describe_tuning(["planner"], 5)
         'The planner has nothing to tune.'
     """
-    counts = {method: len(grid(METHODS[method][2])) for method in methods}
+    counts = {method: len(list_settings(METHODS[method][2])) for method in methods}
     fixed = [method for method in methods if counts[method] == 1]
     told = []
     if fixed:
-        told.append(f"The {joined(fixed)} {'has' if len(fixed) == 1 else 'have'} nothing to tune.")
+        told.append(
+            f"The {join_words(fixed)} {'has' if len(fixed) == 1 else 'have'} nothing to tune."
+        )
     for count in sorted({count for count in counts.values() if count > 1}):
         who = [method for method in methods if counts[method] == count]
-        names = joined(who)
+        names = join_words(who)
         if len(who) > 1 and len(who) + len(fixed) == len(methods):
             names = "Every other method" if fixed else "Every method"
         other = f"{trials} other seed{'s' if trials > 1 else ''}"
@@ -48,8 +50,8 @@ def tuned(methods: Sequence[str], trials: int, detail: str = "") -> str:
     return " ".join(told)
 
 
-def evaluated(study: Study) -> str:
-    """After how many samples policies were evaluated, by what the trials were told."""
+def describe_evaluations(study: Study) -> str:
+    """Describe how often greedy policies were evaluated."""
     steps: dict[int, list[str]] = {}
     for group in study.groups:
         every = group.config.get("every")
@@ -58,18 +60,18 @@ def evaluated(study: Study) -> str:
     if not steps:
         return ""
     usual = max(steps, key=lambda every: len(steps[every]))
-    others = [f"{joined(steps[each])}: every {each:,}" for each in steps if each != usual]
+    others = [f"{join_words(steps[each])}: every {each:,}" for each in steps if each != usual]
     more = f" ({'; '.join(others)})" if others else ""
     return f"Greedy policies are evaluated every {usual:,} samples{more}."
 
 
-def sizes(groups: Iterable[Group]) -> str:
-    """What was found for each group: its interquartile mean, or how many were solved."""
-    return "; ".join(f"{group.method} {_middle(group)}" for group in groups)
+def describe_results(groups: Iterable[Group]) -> str:
+    """List the interquartile mean of each group, or how many of its trials were solved."""
+    return "; ".join(f"{group.method} {_describe_middle(group)}" for group in groups)
 
 
-def _middle(group: Group) -> str:
+def _describe_middle(group: Group) -> str:
     found = group.summary
     if found.iqm is None:
         return f"not solved ({found.solved} of {found.run} seeds)"
-    return number(found.iqm)
+    return format_number(found.iqm)

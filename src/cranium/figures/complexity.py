@@ -1,4 +1,4 @@
-"""Figure "office-comp": the size of machines, and Appendix F: what they look like."""
+"""Figure "office-comp": the size of machines (drawings of them are in Appendix F)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from cranium.experiments.complexity import MACHINES, ComplexityConfig
 from cranium.experiments.results import Study
-from cranium.figures.style import colour, legend_below, new_figure, tidy
+from cranium.figures.style import add_legend_below, colour, format_axes, new_figure
 
 __all__ = ["caption", "draw"]
 
@@ -14,26 +14,26 @@ TITLES = {"office": "Mail and coffee", "anbcdn": "A^N B C D^N"}
 
 
 def draw(study: Study) -> dict[str, Any]:
-    """The figures of the experiment, by their names."""
+    """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, ComplexityConfig)
     with new_figure(8.4, 5.0, study.methods) as figure:
         grid = figure.subplots(2, 3)
         for row, (machine, unit) in zip(grid, MACHINES.items(), strict=True):
             for axes, what in zip(row, ("states", "transitions", "time"), strict=True):
-                _panel(axes, study, config, unit, what)
+                _draw_panel(axes, study, config, unit, what)
                 title = "time to build (ms)" if what == "time" else what
                 axes.set(title=title, xlabel=f"most {unit}")
             row[0].set_ylabel(TITLES[machine], fontsize=10)
-        legend_below(figure, grid[0][0])
+        add_legend_below(figure, grid[0][0])
     return {"complexity": figure}
 
 
-def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: str) -> None:
+def _draw_panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: str) -> None:
     values = range(1, config.most + 1)
     groups = {value: study.group("RM", f"{value} {unit}") for value in values}
     found = [
-        (v, _measured(g.records, what))
+        (v, _read_measure(g.records, what))
         for v, g in groups.items()
         if g and any(r.done for r in g.records)
     ]
@@ -43,7 +43,7 @@ def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: s
         axes.plot(x, y, label="reward machine (RM)", **look)
     automaton = study.group("CRA", f"any {unit}")
     if automaton is not None and any(record.done for record in automaton.records):
-        height = _measured(automaton.records, what)
+        height = _read_measure(automaton.records, what)
         axes.plot(
             [1, config.most], [height, height], "--", color=colour("CRA"), label="automaton (CRA)"
         )
@@ -51,11 +51,11 @@ def _panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: s
         axes.set_ylim(bottom=0)
     else:
         axes.set_yscale("log")
-    tidy(axes)
+    format_axes(axes)
 
 
-def _measured(records: Any, what: str) -> float:
-    """Sizes are the same for all seeds; of times the least one is not disturbed."""
+def _read_measure(records: Any, what: str) -> float:
+    """A measured size, which all seeds share, or the shortest time in milliseconds."""
     done = [record for record in records if record.done]
     if what == "time":
         return 1_000 * min(float(record.cpu) for record in done)
@@ -63,10 +63,10 @@ def _measured(records: Any, what: str) -> float:
 
 
 def caption(study: Study) -> str:
-    """What was run, and what the figure shows."""
+    """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, ComplexityConfig)
-    found = [_growth(study, machine, unit) for machine, unit in MACHINES.items()]
+    found = [_describe_growth(study, machine, unit) for machine, unit in MACHINES.items()]
     told = " ".join(each for each in found if each)
     return (
         "**The size of machines** (Figure “office-comp”). The automaton with counters (dashed) "
@@ -77,15 +77,15 @@ def caption(study: Study) -> str:
     )
 
 
-def _growth(study: Study, machine: str, unit: str) -> str:
-    """The measured sizes of a machine, and by what they grow from half of the limit to all."""
+def _describe_growth(study: Study, machine: str, unit: str) -> str:
+    """Describe the measured sizes of a machine, and their growth when the limit doubles."""
     known = {
-        group.case: int(_measured(group.records, "states"))
+        group.case: int(_read_measure(group.records, "states"))
         for group in study.groups
         if any(record.done for record in group.records)
     }
     automaton = known.get(f"any {unit}")
-    limits = [n for n in range(1, _most(study) + 1) if f"{n} {unit}" in known]
+    limits = [n for n in range(1, _read_most(study) + 1) if f"{n} {unit}" in known]
     if automaton is None or not limits:
         return ""
     last = limits[-1]
@@ -99,6 +99,6 @@ def _growth(study: Study, machine: str, unit: str) -> str:
     return f"{told}."
 
 
-def _most(study: Study) -> int:
+def _read_most(study: Study) -> int:
     assert isinstance(study.config, ComplexityConfig)
     return study.config.most

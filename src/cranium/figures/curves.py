@@ -18,7 +18,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 
 def check_picture(path: str | os.PathLike[str]) -> Path:
-    """Where a picture may be written."""
+    """Check that an image can be written to a path, and return it."""
     where = Path(path)
     if where.suffix.lower() not in ENDINGS:
         raise DrawingError(f"curves are drawn into {', '.join(ENDINGS)}, not {where.name!r}")

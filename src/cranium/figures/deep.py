@@ -1,4 +1,4 @@
-"""Figure "deep": learning curves of networks."""
+"""Figure "deep": learning curves of deep learners."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from cranium.experiments.deep import (
     PUBLISHED,
     STATES,
     NetworksConfig,
-    carrying,
-    one_number,
+    count_delivery_configurations,
+    name_single_count,
 )
 from cranium.experiments.results import Study
-from cranium.figures.office import curve
-from cranium.figures.style import legend_below, new_figure, tidy
+from cranium.figures.office import draw_curve
+from cranium.figures.style import add_legend_below, format_axes, new_figure
 
 __all__ = ["caption", "draw"]
 
 
 def draw(study: Study) -> dict[str, Any]:
-    """The figures of the experiment, by their names."""
+    """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, NetworksConfig)
-    rows, columns = shape_of(len(config.cases))
+    rows, columns = arrange_panels(len(config.cases))
     width = max(3.6 * columns, 6.4)  # the legend needs that much
     with new_figure(width, 2.6 * rows + 0.8, study.methods) as figure:
         grid = figure.subplots(rows, columns, sharey=True, squeeze=False)
@@ -39,29 +39,29 @@ def draw(study: Study) -> dict[str, Any]:
             spare.remove()
         for axes, case in zip(panels, config.cases, strict=True):
             for group in study.groups:
-                # Of the machines for one N, that for the greatest is shown beside those for all.
-                alone = case in COUNTING and group.case == one_number(case, config.times)
+                # Of the machines for a single N only that for the greatest N is shown.
+                alone = case in COUNTING and group.case == name_single_count(case, config.times)
                 if group.case == case or alone:
                     name = f"{group.method}, N = {config.times} only" if alone else group.method
-                    curve(axes, group.method, group.records, name)
+                    draw_curve(axes, group.method, group.records, name)
             axes.set(xlabel="samples", title=case, ylim=(-0.03, 1.05))
-            tidy(axes)
-            axes.locator_params(axis="x", nbins=5)  # or long numbers run into each other
+            format_axes(axes)
+            axes.locator_params(axis="x", nbins=5)  # otherwise long numbers overlap
             axes.xaxis.set_major_formatter("{x:,.0f}")
         for axes in grid[:, 0]:
             axes.set_ylabel("success of the greedy policy")
-        legend_below(figure, panels, 3)
+        add_legend_below(figure, panels, 3)
     return {"deep": figure}
 
 
-def shape_of(cases: int) -> tuple[int, int]:
-    """How many rows and columns of panels."""
+def arrange_panels(cases: int) -> tuple[int, int]:
+    """The numbers of rows and columns of panels."""
     columns = cases if cases < 4 else 2
     return -(-cases // columns), columns
 
 
 def caption(study: Study) -> str:
-    """What was run, and what the figure shows."""
+    """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, NetworksConfig)
     cases = {
@@ -80,17 +80,17 @@ def caption(study: Study) -> str:
         "means of the success of the greedy policy, and the middle half of the seeds. Two hidden "
         f"layers of 128 units; DQN learns from {BATCH} experiences in each update, CRM and CQL "
         f"imagine each of them in |U| = {STATES} states (with letters in {IMAGINED} "
-        f"configurations, with mail in all {carrying(config.times)}), and “DQN, same batch” draws "
-        "as many real ones instead.",
+        f"configurations, with mail in all {count_delivery_configurations(config.times)}), and "
+        "“DQN, same batch” draws as many real ones instead.",
         *(cases[case] for case in config.cases),
-        _machines(config),
-        *(_same(study, case) for case in config.cases if case not in COUNTING),
+        _describe_machines(config),
+        *(_describe_equal_curves(study, case) for case in config.cases if case not in COUNTING),
         "No method was tuned by itself.",
     ]
     return " ".join(part for part in parts if part)
 
 
-def _machines(config: NetworksConfig) -> str:
+def _describe_machines(config: NetworksConfig) -> str:
     if "CRM" not in config.methods or not any(case in COUNTING for case in config.cases):
         return ""
     return (
@@ -99,8 +99,8 @@ def _machines(config: NetworksConfig) -> str:
     )
 
 
-def _same(study: Study, case: str) -> str:
-    """Whether CRM and CQL learned the same, seed by seed."""
+def _describe_equal_curves(study: Study, case: str) -> str:
+    """Describe for how many seeds CRM and CQL have the same curve."""
     found = []
     for method in ("CRM", "CQL"):
         group = study.group(method, case)

@@ -6,13 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from cranium.experiments.aggregate import ONE, SUM, totals
+from cranium.experiments.aggregate import ONE, SUM, aggregate_tasks
 from cranium.experiments.letter import EPISODES, REWARD_MACHINES, STREAK, LetterConfig
 from cranium.experiments.results import Group, Study
 from cranium.experiments.statistics import Summary
-from cranium.figures.captions import evaluated, joined, sizes, tuned
+from cranium.figures.captions import (
+    describe_evaluations,
+    describe_results,
+    describe_tuning,
+    join_words,
+)
 from cranium.figures.points import draw_points
-from cranium.figures.style import colour, dashes, legend_below, marker, new_figure, tidy
+from cranium.figures.style import (
+    add_legend_below,
+    colour,
+    format_axes,
+    line_style,
+    marker,
+    new_figure,
+)
 
 __all__ = ["FLAWS", "caption", "draw"]
 
@@ -29,61 +41,61 @@ FLAWS = (
 
 
 def draw(study: Study) -> dict[str, Any]:
-    """The figures of the experiment, by their names."""
+    """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, LetterConfig)
     if config.protocol == "paper":
-        return {"letter-paper": _paper(study, config)}
-    return {"letter": _fair(study, config)}
+        return {"letter-paper": _draw_paper(study, config)}
+    return {"letter": _draw_fair(study, config)}
 
 
-def _fair(study: Study, config: LetterConfig) -> Any:
+def _draw_fair(study: Study, config: LetterConfig) -> Any:
     with new_figure(8.4, 4.4, study.methods) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-        _against_n(left, study, config)
+        _draw_against_n(left, study, config)
         left.set(ylabel="samples until solved", title="One task at a time")
-        whole = totals(study)
+        whole = aggregate_tasks(study)
         if whole:
-            _all_tasks(right, whole)
+            _draw_all_tasks(right, whole)
         else:
             right.set_visible(False)
-        legend_below(figure, left)
+        add_legend_below(figure, left)
     return figure
 
 
-def _against_n(axes: Any, study: Study, config: LetterConfig) -> None:
+def _draw_against_n(axes: Any, study: Study, config: LetterConfig) -> None:
     axes.set_yscale("log")
     methods = study.methods
     for number, method in enumerate(methods):
         groups = [study.group(method, f"N = {value}") for value in config.times]
-        # A little to the side, so that intervals do not lie on each other.
+        # Shifted a little, so that intervals do not overlap.
         shift = 0.05 * (number - (len(methods) - 1) / 2)
         found = [
             (value + shift, group.summary)
             for value, group in zip(config.times, groups, strict=True)
             if group is not None and group.summary.run
         ]
-        _line(axes, method, [(x, summary) for x, summary in found if summary.iqm is not None])
+        _draw_line(axes, method, [(x, summary) for x, summary in found if summary.iqm is not None])
         for x, summary in found:
             if summary.solved < summary.run:
-                _censored(axes, method, x, summary, config.budget)
+                _mark_censored(axes, method, x, summary, config.budget)
     axes.set(xlabel="N", xticks=config.times, xlim=(config.times[0] - 0.5, config.times[-1] + 0.5))
-    tidy(axes)
+    format_axes(axes)
 
 
-def _line(axes: Any, method: str, points: list[tuple[float, Summary]]) -> None:
-    """The interquartile means of a method, with their intervals."""
+def _draw_line(axes: Any, method: str, points: list[tuple[float, Summary]]) -> None:
+    """Draw the interquartile means of a method with their intervals."""
     x = [place for place, _ in points]
     y = np.array([summary.iqm for _, summary in points])
     low = y - np.array([summary.low or summary.iqm for _, summary in points])
     high = np.array([summary.high or summary.iqm for _, summary in points]) - y
     look = {"color": colour(method), "marker": marker(method), "label": method, "capsize": 2}
     spread = [np.maximum(low, 0), np.maximum(high, 0)]
-    axes.errorbar(x, y, yerr=spread, linestyle=dashes(method), **look)
+    axes.errorbar(x, y, yerr=spread, linestyle=line_style(method), **look)
 
 
-def _censored(axes: Any, method: str, x: float, summary: Summary, budget: int) -> None:
-    """Some were not solved: nothing is known of them up to the budget; it says how many were."""
+def _mark_censored(axes: Any, method: str, x: float, summary: Summary, budget: int) -> None:
+    """Mark a point with censored trials: a dotted line to the budget, and how many were solved."""
     if summary.high is None:
         low = summary.iqm or summary.low or budget
         axes.plot([x, x], [low, budget], ":", color=colour(method), linewidth=1)
@@ -92,8 +104,8 @@ def _censored(axes: Any, method: str, x: float, summary: Summary, budget: int) -
     axes.annotate(text, place, (0, 6), textcoords="offset points", ha="center", fontsize=7)
 
 
-def _all_tasks(axes: Any, groups: list[Group]) -> None:
-    """What it takes to solve all of them; a sum over machines is hollow."""
+def _draw_all_tasks(axes: Any, groups: list[Group]) -> None:
+    """Draw the samples until all tasks are solved; markers of sums over machines are hollow."""
     shown: dict[str, Group] = {}
     for group in groups:
         if group.method not in shown or group.case == ONE:
@@ -107,20 +119,20 @@ def _all_tasks(axes: Any, groups: list[Group]) -> None:
     axes.set_title("All tasks")
 
 
-def _paper(study: Study, config: LetterConfig) -> Any:
+def _draw_paper(study: Study, config: LetterConfig) -> Any:
     with new_figure(8.4, 4.2, study.methods) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
-        _against_n(left, study, config)
+        _draw_against_n(left, study, config)
         left.set(ylabel="samples", title="Until 100 successes in a row")
-        _elsewhere(right, study, config)
-        legend_below(figure, left)
+        _draw_transfer(right, study, config)
+        add_legend_below(figure, left)
     return figure
 
 
-def _elsewhere(axes: Any, study: Study, config: LetterConfig) -> None:
-    """CQL trained with one N, tested with all of them."""
+def _draw_transfer(axes: Any, study: Study, config: LetterConfig) -> None:
+    """Draw the success of CQL trained with one N and tested with every N."""
     tested = range(min(config.times), max(config.times) + 1)
-    shares = _shares(study, config)
+    shares = _compute_transfer(study, config)
     if np.isnan(shares).all():
         axes.set_visible(False)
         return
@@ -135,8 +147,8 @@ def _elsewhere(axes: Any, study: Study, config: LetterConfig) -> None:
     axes.grid(visible=False)
 
 
-def _shares(study: Study, config: LetterConfig) -> Any:
-    """The share of CQL's policies that solve N (columns), for each N of training (rows)."""
+def _compute_transfer(study: Study, config: LetterConfig) -> Any:
+    """The share of CQL's policies that solve each N (columns), by N of training (rows)."""
     tested = range(min(config.times), max(config.times) + 1)
     shares = np.full((len(config.times), len(tested)), np.nan)
     for row, value in enumerate(config.times):
@@ -151,7 +163,7 @@ def _shares(study: Study, config: LetterConfig) -> Any:
 
 
 def caption(study: Study) -> str:
-    """What was run, and what the figure shows."""
+    """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, LetterConfig)
     if config.protocol == "paper":
@@ -161,18 +173,18 @@ def caption(study: Study) -> str:
         "**Samples until the greedy policy solves A^N B C D^N** (Figure “letter-res”), in "
         "LetterEnv with the Markov observation (cell, observations left). "
         f"{config.trials} seeds; interquartile means with 95 % bootstrap intervals.",
-        tuned(config.compared, config.tuning_trials, f"{detail} for every N by itself"),
-        evaluated(study),
+        describe_tuning(config.compared, config.tuning_trials, f"{detail} for every N by itself"),
+        describe_evaluations(study),
         "Solved means success in every instance, without exploration. *Left:* one N at a time.",
-        _meaning(config),
-        _all_told(study, config),
-        _unsolved(study, config),
+        _describe_methods(config),
+        _describe_all_tasks(study, config),
+        _describe_unsolved(study, config),
     ]
     return " ".join(part for part in parts if part)
 
 
-def _meaning(config: LetterConfig) -> str:
-    """What the names of the methods mean."""
+def _describe_methods(config: LetterConfig) -> str:
+    """Explain the names of the methods."""
     told = []
     if "CQL" in config.compared:
         told.append("CQL imagines the counter values that were seen, as in the paper.")
@@ -180,22 +192,22 @@ def _meaning(config: LetterConfig) -> str:
         told.append("“CQL all” imagines all configurations that are reachable.")
     unrolled = [method for method in config.compared if method in REWARD_MACHINES]
     if unrolled:
-        told.append(f"{joined(unrolled)}: on the machine unrolled for this N.")
+        told.append(f"{join_words(unrolled)}: on the machine unrolled for this N.")
     return " ".join(told)
 
 
-def _all_told(study: Study, config: LetterConfig) -> str:
-    """What it took to solve all N, and between what that is a comparison."""
-    found = totals(study)
+def _describe_all_tasks(study: Study, config: LetterConfig) -> str:
+    """Describe the samples until all N are solved, and what this compares."""
+    found = aggregate_tasks(study)
     one = [group for group in found if group.case == ONE]
     several = [g for g in found if g.case == SUM and g.method in REWARD_MACHINES]
     count, told = len(config.times), []
     if one:
-        told.append(f"with one machine and N drawn from all values: {sizes(one)}")
+        told.append(f"with one machine and N drawn from all values: {describe_results(one)}")
     if several:
         told.append(
             f"added up over {count} machines, one for each N (hollow), which learn nothing from "
-            f"each other: {sizes(several)}"
+            f"each other: {describe_results(several)}"
         )
     if not told:
         return ""
@@ -209,8 +221,8 @@ def _all_told(study: Study, config: LetterConfig) -> str:
     return text
 
 
-def _unsolved(study: Study, config: LetterConfig) -> str:
-    """What the marks of trials that were not solved mean, if there are any."""
+def _describe_unsolved(study: Study, config: LetterConfig) -> str:
+    """Explain the marks of censored trials, if there are any."""
     for group in study.groups:
         found = group.summary
         if found.solved < found.run:
@@ -223,20 +235,20 @@ def _unsolved(study: Study, config: LetterConfig) -> str:
 
 
 def _paper_caption(study: Study, config: LetterConfig) -> str:
-    episodes = joined(f"{EPISODES[value]:,}" for value in config.times)
+    episodes = join_words(f"{EPISODES[value]:,}" for value in config.times)
     parts = [
         f"**The letter experiment as it was published.** {config.trials} seeds; interquartile "
         "means with 95 % intervals. Learning rate 0.01, discount 0.99, exploration falling from 1 "
-        f"to {LAST} over half of {episodes} episodes for N = {joined(map(str, config.times))}; a "
-        f"run stops after {STREAK} successes in a row, while it still explores.",
-        f"**Its flaws:** {_stopping(study, config)}{FLAWS}",
-        _transfer(study, config),
+        f"to {LAST} over half of {episodes} episodes for N = {join_words(map(str, config.times))}; "
+        f"a run stops after {STREAK} successes in a row, while it still explores.",
+        f"**Its flaws:** {_describe_stopping(study, config)}{FLAWS}",
+        _describe_transfer(study, config),
     ]
     return " ".join(part for part in parts if part)
 
 
-def _stopping(study: Study, config: LetterConfig) -> str:
-    """What the runs stopped at: the exploration rate, and how many greedy policies failed."""
+def _describe_stopping(study: Study, config: LetterConfig) -> str:
+    """Describe the exploration rate at the stop, and how many greedy policies failed."""
     rates, failed, count = [], 0, 0
     for value in config.times:
         for group in study.groups:
@@ -259,9 +271,9 @@ def _stopping(study: Study, config: LetterConfig) -> str:
     )
 
 
-def _transfer(study: Study, config: LetterConfig) -> str:
-    """How many of the policies of CQL solve the N they were trained with, and another one."""
-    shares = _shares(study, config)
+def _describe_transfer(study: Study, config: LetterConfig) -> str:
+    """Describe how many policies of CQL solve their own N, and other N."""
+    shares = _compute_transfer(study, config)
     if np.isnan(shares).all():
         return ""
     own = [shares[row, value - min(config.times)] for row, value in enumerate(config.times)]

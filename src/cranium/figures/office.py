@@ -12,33 +12,33 @@ from cranium.experiments.office import OfficeConfig
 from cranium.experiments.records import Record
 from cranium.experiments.results import Study
 from cranium.experiments.statistics import interquartile_mean
-from cranium.figures.captions import joined, sizes, tuned
-from cranium.figures.style import colour, dashes, legend_below, new_figure, tidy
+from cranium.figures.captions import describe_results, describe_tuning, join_words
+from cranium.figures.style import add_legend_below, colour, format_axes, line_style, new_figure
 
-__all__ = ["caption", "curve", "draw"]
+__all__ = ["caption", "draw", "draw_curve"]
 
 
 def draw(study: Study) -> dict[str, Any]:
-    """The figures of the experiment, by their names."""
+    """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, OfficeConfig)
     with new_figure(6.4, 4.2, study.methods) as figure:
         axes = figure.subplots()
         for group in study.groups:
-            curve(axes, group.method, group.records, group.method)
+            draw_curve(axes, group.method, group.records, group.method)
         axes.set(
             xscale="log",
             xlabel="samples",
             ylabel="success of the greedy policy",
             ylim=(-0.03, 1.05),
         )
-        tidy(axes)
-        legend_below(figure, axes, 3)
+        format_axes(axes)
+        add_legend_below(figure, axes, 3)
     return {"office": figure}
 
 
-def curve(axes: Any, method: str, records: Sequence[Record], name: str) -> None:
-    """The curves of a method's seeds: their interquartile mean, and their middle half."""
+def draw_curve(axes: Any, method: str, records: Sequence[Record], name: str) -> None:
+    """Draw the interquartile mean and the middle half of the curves of all seeds of a method."""
     found = [record.result["curve"] for record in records if record.done]
     length = min((len(each) for each in found), default=0)
     if not length:
@@ -47,13 +47,13 @@ def curve(axes: Any, method: str, records: Sequence[Record], name: str) -> None:
     samples, success = curves[0, :, 0], curves[:, :, 1]
     middle = [interquartile_mean(success[:, i]) for i in range(len(samples))]
     low, high = np.quantile(success, [0.25, 0.75], axis=0)
-    look = {"color": colour(method), "linestyle": dashes(method)}
+    look = {"color": colour(method), "linestyle": line_style(method)}
     axes.plot(samples, middle, label=name, **look)
     axes.fill_between(samples, low, high, color=colour(method), alpha=0.18, linewidth=0)
 
 
 def caption(study: Study) -> str:
-    """What was run, and what the figure shows."""
+    """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, OfficeConfig)
     unrolled = [method for method in config.methods if method in REWARD_MACHINES]
@@ -62,15 +62,17 @@ def caption(study: Study) -> str:
         f"{config.mail} items of mail, drawn anew in every episode. {config.trials} seeds (the"
         " paper has 5): interquartile means of the success of the greedy policy over all "
         "amounts of mail, and the middle half of the seeds. "
-        f"{tuned(config.methods, config.tuning_trials)} "
+        f"{describe_tuning(config.methods, config.tuning_trials)} "
     )
     if unrolled:
-        told += f"{joined(unrolled)}: on the machine unrolled for {config.mail} items. "
-    return f"{told}Samples are on a logarithmic scale.{_ends(study)}{_solved(study)}"
+        told += f"{join_words(unrolled)}: on the machine unrolled for {config.mail} items. "
+    return (
+        f"{told}Samples are on a logarithmic scale.{_describe_ends(study)}{_describe_solved(study)}"
+    )
 
 
-def _ends(study: Study) -> str:
-    """Curves that end before the others, as they were recorded."""
+def _describe_ends(study: Study) -> str:
+    """Describe which curves end before the others."""
     last = {
         group.method: max(int(r.result["curve"][-1][0]) for r in group.records if _has_curve(r))
         for group in study.groups
@@ -78,12 +80,12 @@ def _ends(study: Study) -> str:
     }
     most = max(last.values(), default=0)
     short = [f"that of {method} after {end:,}" for method, end in last.items() if end < most]
-    return f" Curves end after {most:,} samples, {joined(short)}." if short else ""
+    return f" Curves end after {most:,} samples, {join_words(short)}." if short else ""
 
 
-def _solved(study: Study) -> str:
+def _describe_solved(study: Study) -> str:
     groups = [group for group in study.groups if group.summary.run]
-    return f" Samples until solved: {sizes(groups)}." if groups else ""
+    return f" Samples until solved: {describe_results(groups)}." if groups else ""
 
 
 def _has_curve(record: Record) -> bool:

@@ -1,4 +1,4 @@
-"""One page with everything that was found. It needs no network: all is in the one file."""
+"""An HTML report of experiments: one self-contained file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from cranium.experiments.aggregate import totals
-from cranium.experiments.configs import config_data
+from cranium.experiments.aggregate import aggregate_tasks
+from cranium.experiments.configs import config_to_dict
 from cranium.experiments.records import Record
 from cranium.experiments.results import (
     NUMBERS,
     Group,
     Study,
-    cells,
-    last_success,
-    number,
-    share,
+    format_number,
+    format_share,
+    format_summary,
+    read_final_success,
 )
 from cranium.figures.studies import draw_study
 from cranium.io import write_bytes
@@ -70,7 +70,7 @@ def write_report(studies: Sequence[Study], path: Path, *, follow_links: bool = F
         True
     """
     links = "".join(f'<a href="#{s.config.folder}">{_(s.config.heading)}</a> ' for s in studies)
-    body = "\n".join(_section(study) for study in studies)
+    body = "\n".join(_make_section(study) for study in studies)
     text = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -84,7 +84,7 @@ def write_report(studies: Sequence[Study], path: Path, *, follow_links: bool = F
 _ = html.escape
 
 
-def _section(study: Study) -> str:
+def _make_section(study: Study) -> str:
     config = study.config
     parts = [f'<section id="{config.folder}"><h2>{_(config.heading)}</h2>']
     if study.missing:
@@ -93,28 +93,32 @@ def _section(study: Study) -> str:
         parts.append(
             f'<p class="note">{len(study.failed):,} trials failed; they are in no number.</p>'
         )
-    parts += _figures(study)
+    parts += _make_figures(study)
     if config.name != "complexity":
-        groups = (*study.groups, *totals(study))
+        groups = (*study.groups, *aggregate_tasks(study))
         parts.append(f"<h3>In numbers: {_(config.measure)}</h3>")
-        rows = [(group.method, group.case, *cells(group)) for group in groups]
-        parts.append(_table(("method", "case", *NUMBERS), rows))
-        parts += _seeds(study)
+        rows = [(group.method, group.case, *format_summary(group)) for group in groups]
+        parts.append(_make_table(("method", "case", *NUMBERS), rows))
+        parts += _make_seed_tables(study)
         parts.append("<h3>Settings</h3>")
-        rows = [(g.method, g.case, _settings(g)) for g in study.groups]
-        parts.append(f'<div class="settings">{_table(("method", "case", "settings"), rows)}</div>')
-    parts.append(_how(study))
+        rows = [(g.method, g.case, _format_settings(g)) for g in study.groups]
+        parts.append(
+            f'<div class="settings">{_make_table(("method", "case", "settings"), rows)}</div>'
+        )
+    parts.append(_describe_run(study))
     parts.append("</section>")
     return "\n".join(parts)
 
 
-def _seeds(study: Study) -> list[str]:
-    """What every single seed gave, behind a line that opens it."""
+def _make_seed_tables(study: Study) -> list[str]:
+    """Tables with the result of every seed, which can be unfolded."""
     wanted = max((group.wanted for group in study.groups), default=0)
     columns = ("method", "case", *(f"seed {seed}" for seed in range(wanted)))
     measures: dict[str, Callable[[Record], str]] = {
-        study.config.measure: lambda record: number(study.config.value(record.result)),
-        "success of the greedy policy at the end": lambda record: share(last_success(record)),
+        study.config.measure: lambda record: format_number(study.config.value(record.result)),
+        "success of the greedy policy at the end": lambda record: format_share(
+            read_final_success(record)
+        ),
     }
     parts = []
     for name, measure in measures.items():
@@ -124,30 +128,30 @@ def _seeds(study: Study) -> list[str]:
             rows.append((group.method, group.case, *(found.get(s, "") for s in range(wanted))))
         if any(set(row[2:]) - {"–", "", "failed"} for row in rows):
             told = f"<summary>Seed by seed: {_(name)}</summary>"
-            parts.append(f"<details>{told}{_table(columns, rows)}</details>")
+            parts.append(f"<details>{told}{_make_table(columns, rows)}</details>")
     return parts
 
 
-def _figures(study: Study) -> list[str]:
-    """The figures with their captions, drawn anew from the records."""
+def _make_figures(study: Study) -> list[str]:
+    """Draw the figures from the records; returns them with their captions as HTML."""
     parts = []
     with tempfile.TemporaryDirectory() as folder:
         for path in draw_study(study, Path(folder), ["svg"]):
             code = base64.b64encode(path.read_bytes()).decode()
             text = path.with_suffix(".md")
             told = text.read_text(encoding="utf-8") if text.exists() else path.stem
-            alt = _(told.split("**")[1] if "**" in told else _machine_title(path.stem))
+            alt = _(told.split("**")[1] if "**" in told else _title_machine(path.stem))
             image = f'<img alt="{alt}" src="data:image/svg+xml;base64,{code}">'
             if text.exists():
-                caption = f"<figcaption>{_marked(told)}</figcaption>"
+                caption = f"<figcaption>{_mark_up(told)}</figcaption>"
                 parts.append(f'<figure><div class="plot">{image}</div>{caption}</figure>')
             else:
-                parts.append(f"<h3>{_(_machine_title(path.stem))}</h3>")
+                parts.append(f"<h3>{_(_title_machine(path.stem))}</h3>")
                 parts.append(f'<figure class="machine">{image}</figure>')
     return parts
 
 
-def _machine_title(stem: str) -> str:
+def _title_machine(stem: str) -> str:
     if stem == "machine-cra":
         return "The automaton, for any number of items of mail (Appendix F)"
     if stem == "machine-words":
@@ -155,14 +159,14 @@ def _machine_title(stem: str) -> str:
     return f"The reward machine that does the same for up to {stem.rsplit('-', 1)[1]} items"
 
 
-def _marked(text: str) -> str:
-    """The few marks that captions have: **bold** and *emphasis*."""
+def _mark_up(text: str) -> str:
+    """Convert the markup of captions, **bold** and *emphasis*, to HTML."""
     found = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", _(text.strip(), quote=False))
     return re.sub(r"\*(.+?)\*", r"<em>\1</em>", found)
 
 
-def _settings(group: Group) -> str:
-    """The settings of a learner, those that were chosen among them."""
+def _format_settings(group: Group) -> str:
+    """Format the settings of a learner, tuned ones included."""
     found = group.config.get("settings", {})
     parts = []
     for name, value in found.items():
@@ -174,7 +178,7 @@ def _settings(group: Group) -> str:
     return ", ".join(parts) or "its defaults"
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _make_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     head = "".join(f"<th>{_(name)}</th>" for name in columns)
     body = "".join(
         "<tr>" + "".join(f"<td>{_(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
@@ -182,12 +186,12 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
 
 
-def _how(study: Study) -> str:
-    """What it was run with, and how to run it again."""
+def _describe_run(study: Study) -> str:
+    """Describe the versions, the CPU time, and how to run the experiment again."""
     records = [record for group in study.groups for record in group.records]
-    data = config_data(study.config)
+    data = config_to_dict(study.config)
     name = data.pop("experiment")
-    toml = "\n".join(f"{key} = {_toml(value)}" for key, value in data.items())
+    toml = "\n".join(f"{key} = {_format_toml(value)}" for key, value in data.items())
     cpu = sum(record.cpu for record in records)
     told = f"{len(records):,} trials in the figure, {study.tuning:,} more to choose settings"
     made = ""
@@ -206,7 +210,7 @@ def _how(study: Study) -> str:
     )
 
 
-def _toml(value: Any) -> str:
+def _format_toml(value: Any) -> str:
     if isinstance(value, tuple | list):
-        return "[" + ", ".join(_toml(each) for each in value) + "]"
+        return "[" + ", ".join(_format_toml(each) for each in value) + "]"
     return json.dumps(value)

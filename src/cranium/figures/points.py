@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cranium.experiments.results import Group
-from cranium.figures.style import colour, marker, tidy
+from cranium.figures.style import colour, format_axes, marker
 
 __all__ = ["draw_points"]
 
@@ -16,20 +16,20 @@ __all__ = ["draw_points"]
 def draw_points(
     axes: Any, groups: Sequence[Group], name: Callable[[Group], str], hollow: str = ""
 ) -> None:
-    """The interquartile means with their intervals, the best on top; hollow are those of a case."""
+    """Draw interquartile means with intervals, the best on top; case ``hollow`` is hollow."""
     order = sorted(groups, key=lambda group: group.summary.iqm or np.inf, reverse=True)
     greatest = max((group.summary.iqm or group.summary.low or 0 for group in order), default=0)
     for place, group in enumerate(order):
-        _point(axes, place, group, greatest, hollow=group.case == hollow)
+        _draw_point(axes, place, group, greatest, hollow=group.case == hollow)
     axes.set_yticks(range(len(order)), [name(group) for group in order], fontsize=7)
     axes.set(xscale="log", xlabel="samples")
     axes.set_ylim(-0.5, len(order) - 0.5)
     if greatest:
         axes.set_xlim(right=greatest * 8)
-    tidy(axes)
+    format_axes(axes)
 
 
-def _point(axes: Any, place: int, group: Group, greatest: float, *, hollow: bool) -> None:
+def _draw_point(axes: Any, place: int, group: Group, greatest: float, *, hollow: bool) -> None:
     summary = group.summary
     x = summary.iqm or greatest or 1.0
     told = f"{x:,.0f}" if summary.iqm else "not solved"

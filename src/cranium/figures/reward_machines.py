@@ -1,4 +1,4 @@
-"""The baselines beside their published medians."""
+"""The reward-machine baselines, with the published medians."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cranium.experiments.execution import shortest_way
+from cranium.experiments.execution import compute_shortest_length
 from cranium.experiments.results import Study
 from cranium.experiments.reward_machines import (
     BASELINES,
@@ -18,8 +18,8 @@ from cranium.experiments.reward_machines import (
     REACHED,
     RewardMachinesConfig,
 )
-from cranium.figures.captions import joined
-from cranium.figures.style import colour, legend_below, marker, new_figure
+from cranium.figures.captions import join_words
+from cranium.figures.style import add_legend_below, colour, marker, new_figure
 
 __all__ = ["caption", "draw"]
 
@@ -27,23 +27,23 @@ _COMMON = BASELINES["QL"][1]
 
 
 def draw(study: Study) -> dict[str, Any]:
-    """The figures of the experiment, by their names."""
+    """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
     with new_figure(8.4, 4.0, study.methods) as figure:
         panels = figure.subplots(1, len(config.cases), squeeze=False, sharey=True)[0]
         for axes, case in zip(panels, config.cases, strict=True):
             for method in config.methods:
-                _curve(axes, study, method, case)
+                _draw_curve(axes, study, method, case)
             axes.axhline(REACHED, color="#777777", linewidth=0.8, linestyle=":")
             axes.set(title=case, xlabel="samples, in thousands", ylim=(-0.03, 1.2))
             axes.set_axisbelow(True)
         panels[0].set_ylabel("reward per step, share of the optimum")
-        legend_below(figure, panels[0], 5)
+        add_legend_below(figure, panels[0], 5)
     return {"reward-machines": figure}
 
 
-def _curve(axes: Any, study: Study, method: str, case: str) -> None:
+def _draw_curve(axes: Any, study: Study, method: str, case: str) -> None:
     group = study.group(method, case)
     curves = [] if group is None else [r.result["rates"] for r in group.records if r.done]
     length = min((len(curve) for curve in curves), default=0)
@@ -65,7 +65,7 @@ def _curve(axes: Any, study: Study, method: str, case: str) -> None:
 
 
 def caption(study: Study) -> str:
-    """What was run, and what the figure shows."""
+    """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
     parts = [
@@ -77,35 +77,35 @@ def caption(study: Study) -> str:
         f"{_COMMON['learning_rate']}, discount {_COMMON['discount']}, initial values "
         f"{_COMMON['initial_value']:g}, shaping Φ = −V. Markers with a black edge are the "
         f"published medians of the samples at which {REACHED} (dotted) is reached.",
-        *(_medians(study, case) for case in config.cases),
-        *(_share(study, case) for case in config.cases),
-        _ways(tuple(config.cases)),
+        *(_describe_medians(study, case) for case in config.cases),
+        *(_describe_share(study, case) for case in config.cases),
+        _describe_path_lengths(tuple(config.cases)),
     ]
     return " ".join(part for part in parts if part)
 
 
-def _medians(study: Study, case: str) -> str:
-    """The medians of this run beside the published ones."""
+def _describe_medians(study: Study, case: str) -> str:
+    """List the medians of this run and the published ones."""
     assert isinstance(study.config, RewardMachinesConfig)
     told = []
     for method in study.config.methods:
         group = study.group(method, case)
         if group is None or not group.summary.run:
             continue
-        ours = _median(group.summary.median, study.config.budget)
+        ours = _format_median(group.summary.median, study.config.budget)
         published = ""
         if (case, method) in PUBLISHED:
-            published = f" (published: {_median(PUBLISHED[case, method], 100_000)})"
+            published = f" (published: {_format_median(PUBLISHED[case, method], 100_000)})"
         told.append(f"{method} {ours}{published}")
     return f"Samples until {REACHED}, {case}: {'; '.join(told)}." if told else ""
 
 
-def _median(value: float | None, budget: int) -> str:
+def _format_median(value: float | None, budget: int) -> str:
     return f"not within {budget:,}" if value is None else f"{value:,.0f}"
 
 
-def _share(study: Study, case: str) -> str:
-    """At which share of the optimum HRM ends, which need not become optimal."""
+def _describe_share(study: Study, case: str) -> str:
+    """Describe the share of the optimum at which HRM ends: it need not become optimal."""
     group = study.group("HRM", case)
     records = () if group is None else group.records
     last = [r.result["rates"][-1][1] for r in records if r.done and r.result["rates"]]
@@ -117,15 +117,15 @@ def _share(study: Study, case: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def _ways(cases: tuple[str, ...]) -> str:
-    """The shortest ways on our map; on the published one some are shorter."""
+def _describe_path_lengths(cases: tuple[str, ...]) -> str:
+    """Compare the shortest paths on our map with those in the published logs."""
     tasks = dict.fromkeys(task for case in cases for task in CASES[case].split("+"))
-    lengths = [shortest_way("ToroOffice", task) for task in tasks]
-    told = joined(f"{length:.0f}" for length in lengths)
+    lengths = [compute_shortest_length("ToroOffice", task) for task in tasks]
+    told = join_words(f"{length:.0f}" for length in lengths)
     ways = "way takes" if len(lengths) == 1 else "ways take"
     return (
         f"On the map that the public code describes the shortest {ways} {told} steps "
-        f"({joined(tasks)}); the published logs contain episodes of "
-        f"{joined(map(str, PUBLISHED_WAYS))} steps, so that those runs were made on another map, "
-        "and absolute numbers cannot agree."
+        f"({join_words(tasks)}); the published logs contain episodes of "
+        f"{join_words(map(str, PUBLISHED_WAYS))} steps, so that those runs were made on another "
+        "map, and absolute numbers cannot agree."
     )

@@ -1,4 +1,4 @@
-"""The figures of an experiment, with their captions, as files."""
+"""Write the figures of an experiment and their captions to files."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from cranium.experiments.natural_language import NaturalLanguageConfig
 from cranium.experiments.results import Study
 from cranium.figures import complexity, deep, letter, natural_language, office, reward_machines
 from cranium.figures.captions import QUICK
-from cranium.figures.style import save
+from cranium.figures.style import save_figure
 from cranium.formats import library
 from cranium.io import write_bytes
 
-__all__ = ["draw_study", "machines"]
+__all__ = ["draw_study", "find_machines"]
 
 SHOWN = 10
-"""Up to how many items of mail the reward machine is drawn, as in the paper."""
+"""The number of items of mail for which the reward machine is drawn, as in the paper."""
 
 _MODULES: dict[str, ModuleType] = {
     "letter": letter,
@@ -36,11 +36,11 @@ _MODULES: dict[str, ModuleType] = {
 def draw_study(
     study: Study, folder: Path | None = None, kinds: Sequence[str] = ("svg", "png")
 ) -> list[Path]:
-    """Draw the figures of an experiment, beside its records if no other place is named.
+    """Draw the figures of an experiment, by default into the folder of its records.
 
-    Each is an SVG and a PNG file, or what is asked for; its caption is in a ``.md`` file of the
-    same name. Returned are the names that end in ``.svg``. A symbolic link of such a name is
-    replaced, and what it points at stays as it is.
+    Each figure is written in all ``kinds``, and its caption into a ``.md`` file of the same name.
+    Returns the paths that end in ``.svg``. A symbolic link of such a name is replaced; its target
+    is not changed.
 
     Example:
         >>> import tempfile
@@ -54,12 +54,12 @@ def draw_study(
     module, written = _MODULES[study.config.name], []
     for name, figure in module.draw(study).items():
         path = (folder or study.folder) / f"{name}.svg"
-        save(figure, path, kinds)
-        more = "".join(f" {each}" for each in _reservations(study))
+        save_figure(figure, path, kinds)
+        more = "".join(f" {each}" for each in _describe_caveats(study))
         text = f"{module.caption(study)}{more}\n"
         write_bytes(path.with_suffix(".md"), text.encode(), follow_links=False)
         written.append(path)
-    for name, machine in machines(study).items():
+    for name, machine in find_machines(study).items():
         path = (folder or study.folder) / f"{name}.svg"
         for kind in kinds:
             content = to_png(machine) if kind == "png" else to_svg(machine).encode()
@@ -68,8 +68,8 @@ def draw_study(
     return written
 
 
-def _reservations(study: Study) -> list[str]:
-    """What a reader of a figure has to know about the run that it was made from."""
+def _describe_caveats(study: Study) -> list[str]:
+    """List caveats about the run: it was quick, or trials are missing or failed."""
     told = [QUICK] if study.config.is_quick else []
     if study.missing:
         told.append(f"*Trials that are still to be run, and so not in it: {study.missing:,}.*")
@@ -78,11 +78,11 @@ def _reservations(study: Study) -> list[str]:
     return told
 
 
-def machines(study: Study) -> dict[str, CountingRewardAutomaton]:
-    """The machines that an experiment is about, as far as they can be looked at (Appendix F)."""
+def find_machines(study: Study) -> dict[str, CountingRewardAutomaton]:
+    """Find the machines of an experiment that are drawn (Appendix F), by name."""
     config = study.config
     if isinstance(config, NaturalLanguageConfig):
-        made = natural_language.machine(study)
+        made = natural_language.load_machine(study)
         return {} if made is None else {"machine-words": made}
     if not isinstance(config, ComplexityConfig):
         return {}

@@ -1,4 +1,4 @@
-"""One style for all figures: readable in print, and with any colour vision."""
+"""The style of all figures: readable in print and with any colour vision."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 
 from cranium.io import write_bytes
 
-__all__ = ["COLOURS", "colour", "dashes", "marker", "new_figure", "save", "tidy"]
+__all__ = ["COLOURS", "colour", "format_axes", "line_style", "marker", "new_figure", "save_figure"]
 
-# Okabe and Ito's colours, which can be told apart with any colour vision, and in grey by markers.
+# Okabe and Ito's palette, which is safe for colour-blind readers; markers differ in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "*", "X")
 _FIXED = {
@@ -38,9 +38,9 @@ _FIXED = {
 """A method has the same colour in every figure."""
 PAIRS = len(COLOURS) * len(MARKERS)
 _figure: ContextVar[Mapping[str, int]] = ContextVar("looks of the figure", default={})  # noqa: B039
-"""The looks of the methods in the figure that is being drawn."""
+"""The looks of the methods in the current figure."""
 FEW = 150
-"""A logarithmic axis that spans less has too few powers of ten."""
+"""A logarithmic axis with a smaller ratio has too few powers of ten for labels."""
 SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -58,17 +58,17 @@ SETTINGS: dict[Any, Any] = {
 }
 
 
-def looks(methods: Iterable[str]) -> dict[str, int]:
-    """A look for each method of a figure: a number that stands for a colour and a marker.
+def assign_looks(methods: Iterable[str]) -> dict[str, int]:
+    """Assign a look to each method of a figure: a number for a colour and a marker.
 
-    Methods of ours have fixed ones. Others get one by their name; where that is taken, the next
-    that is free. It does not depend on the order, and no two methods of a figure look the same
-    (there are 64 pairs of a colour and a marker; colours repeat after 8).
+    The methods of our experiments have fixed looks. Other names are hashed; if that look is taken,
+    the next free one is used. The order does not matter, and no two methods of a figure look the
+    same (there are 64 pairs of a colour and a marker; colours repeat after 8).
 
     Example:
-        >>> looks(["mine", "CQL", "yours"]) == looks(["yours", "CQL", "mine"])
+        >>> assign_looks(["mine", "CQL", "yours"]) == assign_looks(["yours", "CQL", "mine"])
         True
-        >>> len(set(looks([f"method {n}" for n in range(64)]).values()))
+        >>> len(set(assign_looks([f"method {n}" for n in range(64)]).values()))
         64
     """
     names = sorted(set(methods))
@@ -77,39 +77,39 @@ def looks(methods: Iterable[str]) -> dict[str, int]:
         if name not in found:
             taken = set(found.values())
             tier = min(len(found) // len(COLOURS), len(MARKERS) - 1) * len(COLOURS)
-            wanted = _by_name(name)
+            wanted = _hash_look(name)
             places = [tier + (wanted + step) % len(COLOURS) for step in range(len(COLOURS))]
             places += [place for place in range(PAIRS) if place not in places]
             found[name] = next((place for place in places if place not in taken), wanted)
     return found
 
 
-def _by_name(name: str) -> int:
+def _hash_look(name: str) -> int:
     return hashlib.sha256(name.encode(errors="replace")).digest()[0] % len(COLOURS)
 
 
-def _look(method: str) -> int:
-    return _figure.get().get(method, _FIXED.get(method, _by_name(method)))
+def _find_look(method: str) -> int:
+    return _figure.get().get(method, _FIXED.get(method, _hash_look(method)))
 
 
 def colour(method: str) -> str:
     """The colour of a method."""
-    return COLOURS[_look(method) % len(COLOURS)]
+    return COLOURS[_find_look(method) % len(COLOURS)]
 
 
 def marker(method: str) -> str:
-    """The marker of a method: where colours repeat, it is another one."""
-    look = _look(method)
+    """The marker of a method. Methods with the same colour have different markers."""
+    look = _find_look(method)
     return MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
 
 
-def dashes(method: str) -> str:
-    """Dashed for reward machines: a line that lies on another one is seen."""
+def line_style(method: str) -> str:
+    """The line style of a method: dashed for reward machines, so that covered lines show."""
     return "--" if method in ("CRM", "CRM+RS", "HRM") else "-"
 
 
 def _style() -> Any:
-    """Our settings, and nobody else's."""
+    """A context with our Matplotlib settings only."""
     from matplotlib import style
 
     return style.context(SETTINGS, after_reset=True)
@@ -117,10 +117,10 @@ def _style() -> Any:
 
 @contextmanager
 def new_figure(width: float, height: float, methods: Iterable[str] = ()) -> Iterator[Any]:
-    """A figure in this style, in which each of these methods has a look; sizes are in inches."""
+    """Make a figure in this style, with looks for these methods; sizes are in inches."""
     from matplotlib.figure import Figure
 
-    before = _figure.set(looks(methods))
+    before = _figure.set(assign_looks(methods))
     try:
         with _style():
             yield Figure(figsize=(width, height), layout="constrained")
@@ -128,18 +128,18 @@ def new_figure(width: float, height: float, methods: Iterable[str] = ()) -> Iter
         _figure.reset(before)
 
 
-def _plain(value: float, _place: Any = None) -> str:
+def _format_number(value: float, _place: Any = None) -> str:
     return f"{value:,.0f}" if value >= 1 else f"{value:g}"
 
 
-def _some(value: float, _place: Any = None) -> str:
-    """Between powers of ten only twice and five times one is written out."""
+def _format_few(value: float, _place: Any = None) -> str:
+    """Format minor ticks: only twice and five times a power of ten get a label."""
     first = int(f"{value:e}"[0])
-    return _plain(value) if first in (2, 5) else ""
+    return _format_number(value) if first in (2, 5) else ""
 
 
-def tidy(axes: Any) -> None:
-    """Numbers with separators, not as powers of ten, and grid lines behind everything."""
+def format_axes(axes: Any) -> None:
+    """Format ticks as plain numbers with separators, and put the grid behind the data."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.set_axisbelow(True)
@@ -149,12 +149,12 @@ def tidy(axes: Any) -> None:
             if low == high:  # one point only
                 axis.set_view_interval(low / 2, 2 * high, ignore=True)
             few = high / max(low, 1e-12) < FEW
-            axis.set_major_formatter(FuncFormatter(_plain))
-            axis.set_minor_formatter(FuncFormatter(_some) if few else NullFormatter())
+            axis.set_major_formatter(FuncFormatter(_format_number))
+            axis.set_minor_formatter(FuncFormatter(_format_few) if few else NullFormatter())
 
 
-def legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
-    """The legend under the figure, where it covers no data; of several axes, each name once."""
+def add_legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
+    """Add a legend below the figure, with each name of all axes once."""
     found: dict[str, Any] = {}
     for each in np.ravel(axes):
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
@@ -163,11 +163,11 @@ def legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
     figure.legend(list(found.values()), list(found), **place)
 
 
-def save(figure: Any, path: Path, kinds: Sequence[str]) -> None:
-    """Write a figure as SVG, PNG or both; the same figure gives the same files."""
+def save_figure(figure: Any, path: Path, kinds: Sequence[str]) -> None:
+    """Write a figure as SVG, PNG or both, reproducibly."""
     more: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
     for kind in kinds:
         stream = io.BytesIO()
-        with _style():  # much is decided only when it is drawn
+        with _style():  # some settings are read only when the figure is drawn
             figure.savefig(stream, format=kind, **more[kind])
         write_bytes(path.with_suffix(f".{kind}"), stream.getvalue(), follow_links=False)
