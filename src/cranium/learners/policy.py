@@ -16,6 +16,8 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration, zero_test
 from cranium.errors import InvalidArgumentError, PolicyError, WorldError, shorten
 from cranium.learners.acting import Acting
+from cranium.learners.policy_files import load_policy, observations_from, save_policy
+from cranium.learners.serialisation import configurations_from, space_from, whole
 from cranium.worlds.observations import conform, format_observation, observation_key
 
 __all__ = ["Policy", "Unknown"]
@@ -153,8 +155,6 @@ class Policy(Acting):
             >>> Policy.load(path)(7, machine.start)
             1
         """
-        from cranium.learners.policy_files import save_policy
-
         save_policy(self, path)
 
     @staticmethod
@@ -179,9 +179,21 @@ class Policy(Acting):
             cranium.errors.FileAccessError: cannot read nowhere.npz: No such file or directory
               fix: look at the name of the file
         """
-        from cranium.learners.policy_files import load_policy
 
-        return load_policy(path, env, rewards=rewards, discretise=discretise)
+        def build(
+            about: dict[str, Any],
+            arrays: dict[str, NDArray[Any]],
+            automaton: CountingRewardAutomaton,
+            shared: dict[str, Any],
+        ) -> Any:
+            if "kind" not in about:
+                return _table_from(about, arrays, automaton, discretise, shared)
+            from cranium.learners.deep.policy import network_from
+
+            return network_from(about, arrays, automaton, shared)
+
+        discretises = discretise is not None
+        return load_policy(path, env, build, rewards=rewards, discretises=discretises)
 
     def with_unknown(self, unknown: Unknown) -> Policy:
         """The same policy, with another answer to what it never learned.
@@ -297,3 +309,32 @@ class Policy(Acting):
         except PolicyError:
             return any_action - 1
         return any_action if number is None else int(number)
+
+
+def _table_from(
+    about: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    automaton: CountingRewardAutomaton,
+    discretise: Callable[[Any], Any] | None,
+    shared: dict[str, Any],
+) -> Policy:
+    """Make the policy that a file describes; a wrong description raises ``ValueError``."""
+    values = arrays["q"]
+    seen = observations_from(about["observations"], arrays)
+    known = configurations_from(about["configurations"])
+    shape = (len(seen), len(known))
+    if values.ndim != 3 or values.shape[:2] != shape or values.dtype != np.float64:
+        raise ValueError(f"values of the shape {values.shape} for {shape}")
+    if not values.shape[2] or not np.isfinite(values).all():
+        raise ValueError("values that are not finite, or no actions")
+    space = about.get("space")  # older files have none
+    return Policy(
+        values,
+        seen,
+        known,
+        automaton,
+        whole(about["first_action"]),
+        discretise=discretise,
+        observation_space=None if space is None else space_from(space),
+        **shared,
+    )

@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -28,19 +28,18 @@ from cranium.errors import (
 from cranium.formats.files import dumps, loads
 from cranium.io import open_regular, write_bytes
 from cranium.learners.fingerprint import OLD, differences
-from cranium.learners.policy import Policy
 from cranium.learners.serialisation import (
-    configurations_from,
     encoding_data,
     observation_data,
     observation_from,
     space_data,
-    space_from,
-    whole,
 )
 from cranium.npz import MOST_BYTES, MOST_ROWS, MOST_TEXT, read_arrays
 
-__all__ = ["load_policy", "save_policy"]
+if TYPE_CHECKING:
+    from cranium.learners.policy import Policy
+
+__all__ = ["load_policy", "observations_from", "save_policy"]
 
 FORMAT = "cranium policy"
 VERSION = 1
@@ -125,36 +124,50 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no number, name or list")
 
 
+class PolicyBuilder(Protocol):
+    """Makes a policy of what a file describes; a damaged description raises one of ``DAMAGES``."""
+
+    def __call__(
+        self,
+        about: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        automaton: CountingRewardAutomaton,
+        shared: dict[str, Any],
+    ) -> Policy: ...
+
+
 def load_policy(
     path: str | os.PathLike[str],
-    env: gym.Env[Any, Any] | None = None,
+    env: gym.Env[Any, Any] | None,
+    build: PolicyBuilder,
     *,
     rewards: Mapping[str, Callable[..., float]] | None = None,
-    discretise: Callable[[Any], Any] | None = None,
+    discretises: bool = False,
 ) -> Policy:
-    """Read a policy; with an environment, it must be the one that the policy was made for."""
+    """Read a policy; with an environment, it must be the one that the policy was made for.
+
+    Args:
+        path: The file.
+        env: The environment, if the policy is to be compared with it.
+        build: Makes the policy.
+        rewards: The reward functions of the task, if it has any.
+        discretises: Whether the caller gives a function that discretises observations.
+    """
     where = Path(path)
     about, arrays = _read(where)
     try:
         automaton = loads(about["automaton"], rewards=rewards)
         shared = _shared_from(about)
-        policy: Any
-        if "kind" in about:
-            from cranium.learners.deep.policy_files import network_from
-
-            policy = network_from(about, arrays, automaton, shared)
-        else:
-            policy = _table_from(about, arrays, automaton, discretise, shared)
+        policy = build(about, arrays, automaton, shared)
     except DAMAGES as problem:
         raise FileFormatError(f"{where} is damaged: {shorten(str(problem))}") from None
-    if about.get("discretised") and discretise is None:
+    if about.get("discretised") and not discretises:
         raise InvalidArgumentError(
             f"{where} was made with discretised observations", fix="give the same discretise=…"
         )
     if env is not None:
         check_fits(policy, env, str(where))
-    found: Policy = policy
-    return found
+    return policy
 
 
 def _shared_from(about: dict[str, Any]) -> dict[str, Any]:
@@ -174,34 +187,6 @@ def _world_from(world: Any) -> dict[str, Any]:
     ):
         raise TypeError("no description of the world")
     return found
-
-
-def _table_from(
-    about: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
-    automaton: CountingRewardAutomaton,
-    discretise: Callable[[Any], Any] | None,
-    shared: dict[str, Any],
-) -> Policy:
-    values = arrays["q"]
-    seen = _observations_from(about["observations"], arrays)
-    known = configurations_from(about["configurations"])
-    shape = (len(seen), len(known))
-    if values.ndim != 3 or values.shape[:2] != shape or values.dtype != np.float64:
-        raise ValueError(f"values of the shape {values.shape} for {shape}")
-    if not values.shape[2] or not np.isfinite(values).all():
-        raise ValueError("values that are not finite, or no actions")
-    space = about.get("space")  # older files have none
-    return Policy(
-        values,
-        seen,
-        known,
-        automaton,
-        whole(about["first_action"]),
-        discretise=discretise,
-        observation_space=None if space is None else space_from(space),
-        **shared,
-    )
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
@@ -277,7 +262,8 @@ def _observations(observations: tuple[Any, ...]) -> tuple[Any, dict[str, NDArray
     return [observation_data(seen) for seen in observations], {}
 
 
-def _observations_from(described: Any, arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
+def observations_from(described: Any, arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
+    """Read the observations of a file; what is wrong with them is a ``ValueError``."""
     if described != "arrays":
         return tuple(observation_from(seen) for seen in described)
     found = arrays["observations"]

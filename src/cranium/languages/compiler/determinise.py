@@ -158,10 +158,11 @@ class _Construction:
                 if isinstance(changes, _Clash):
                     self._refuse_ambiguity(places, zeros, changes)
                     continue
-                new = set(self._after(steps, above, changes)) - seen
+                # In order, so that which clash is reported does not depend on hashing.
+                new = [after for after in self._after(steps, above, changes) if after not in seen]
                 if len(seen) + len(new) > MAX_POSSIBLE:
                     raise _too_many_states()
-                seen |= new
+                seen.update(new)
                 queue.extend(new)
 
     def _size(self, places: Places) -> int:

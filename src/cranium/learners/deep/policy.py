@@ -18,9 +18,17 @@ from cranium.automata.transition import Configuration
 from cranium.errors import PolicyError, WorldError
 from cranium.learners.acting import Acting
 from cranium.learners.deep.network import Network, all_heads, forward
+from cranium.learners.deep.policy_files import (
+    check_bounds,
+    check_network,
+    read_network,
+    save_actor,
+    save_network,
+)
+from cranium.learners.serialisation import configurations_from, whole
 from cranium.worlds.observations import format_observation
 
-__all__ = ["ActorPolicy", "NetworkPolicy", "scaled"]
+__all__ = ["ActorPolicy", "NetworkPolicy", "network_from", "scaled"]
 
 CHUNK = 1 << 20
 """How many hidden units are worked out at once, at most."""
@@ -70,12 +78,6 @@ class _Policy(Acting):
         """The same policy: nothing is unknown to a network."""
         return self
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
-        from cranium.learners.deep.policy_files import save_network
-
-        save_network(self, path)  # type: ignore[arg-type]
-
 
 @dataclass(frozen=True, eq=False)
 class NetworkPolicy(_Policy):
@@ -116,6 +118,10 @@ class NetworkPolicy(_Policy):
         """The best action, as the environment calls it."""
         best = int(np.argmax(self.values([observation], [configuration])[0, 0]))
         return best + self.first_action
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
+        save_network(self, path)
 
     @property
     def action_space(self) -> spaces.Space[Any]:
@@ -209,6 +215,10 @@ class ActorPolicy(_Policy):
         inner = forward(self.network, self.ground(observation), self.machine(configuration))
         return scaled(np.tanh(inner), self.low, self.high)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
+        save_actor(self, path)
+
     @property
     def action_space(self) -> spaces.Space[Any]:
         """The actions, as the environment calls them."""
@@ -221,3 +231,24 @@ def scaled(action: Any, low: Any, high: Any) -> NDArray[np.floating[Any]]:
     inside: NDArray[np.floating[Any]] = np.asarray(low + (action + 1) / 2 * (high - low), low.dtype)
     kept: NDArray[np.floating[Any]] = np.clip(inside, low, high)
     return kept
+
+
+def network_from(
+    about: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    automaton: CountingRewardAutomaton,
+    shared: dict[str, Any],
+) -> NetworkPolicy | ActorPolicy:
+    """Make the policy that a file describes; a wrong description raises ``ValueError``."""
+    network, encoding = read_network(about, arrays, automaton)
+    if about["kind"] == "actor":
+        low, high = check_bounds(arrays["low"], arrays["high"])
+        actor = ActorPolicy(network, encoding, automaton, low, high, **shared)
+        check_network(network, encoding, len(low), heads=False)
+        return actor
+    heads = configurations_from(about["configurations"])
+    count = whole(about["num_actions"], least=1)
+    check_network(network, encoding, count * max(len(heads), 1), heads=bool(heads))
+    return NetworkPolicy(
+        network, encoding, automaton, count, whole(about["first_action"]), heads, **shared
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -13,40 +13,46 @@ from cranium.aamdp.encoding import BoxEncoding
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import shorten
 from cranium.learners.deep.network import Network
-from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.policy_files import described, write_policy
 from cranium.learners.serialisation import (
     clip_from,
-    configurations_from,
     limit_from,
     space_data,
     space_from,
     whole,
 )
 
-__all__ = ["network_from", "save_network"]
+__all__ = ["check_bounds", "check_network", "read_network", "save_actor", "save_network"]
+
+if TYPE_CHECKING:
+    from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 
 
-def save_network(policy: NetworkPolicy | ActorPolicy, path: str | os.PathLike[str]) -> None:
-    """Write a policy into a file; all or nothing."""
-    encoding = policy.encoding
-    told: dict[str, Any] = {
+def save_network(policy: NetworkPolicy, path: str | os.PathLike[str]) -> None:
+    """Write the policy of a network that values actions into a file; all or nothing."""
+    told = {
+        "kind": "network",
+        "num_actions": policy.num_actions,
+        "first_action": policy.first_action,
+        "configurations": [[x.state, list(x.counters)] for x in policy.configurations],
+    }
+    shared = _encoding_data(policy.encoding, policy.network)
+    write_policy(path, described(policy) | shared | told, _arrays(policy.network))
+
+
+def save_actor(policy: ActorPolicy, path: str | os.PathLike[str]) -> None:
+    """Write the policy of an actor into a file; all or nothing."""
+    bounds = {"low": np.asarray(policy.low), "high": np.asarray(policy.high)}
+    told = _encoding_data(policy.encoding, policy.network) | {"kind": "actor"}
+    write_policy(path, described(policy) | told, _arrays(policy.network) | bounds)
+
+
+def _encoding_data(encoding: BoxEncoding, network: Network) -> dict[str, Any]:
+    return {
         "encoding": [encoding.counters, encoding.clip, encoding.counter_limit, encoding.cells],
         "space": space_data(encoding.ground),
-        "layers": len(policy.network.layers),
+        "layers": len(network.layers),
     }
-    arrays = _arrays(policy.network)
-    if isinstance(policy, NetworkPolicy):
-        told |= {
-            "kind": "network",
-            "num_actions": policy.num_actions,
-            "first_action": policy.first_action,
-            "configurations": [[x.state, list(x.counters)] for x in policy.configurations],
-        }
-    else:
-        told["kind"] = "actor"
-        arrays |= {"low": np.asarray(policy.low), "high": np.asarray(policy.high)}
-    write_policy(path, described(policy) | told, arrays)
 
 
 def _arrays(network: Network) -> dict[str, NDArray[Any]]:
@@ -56,13 +62,10 @@ def _arrays(network: Network) -> dict[str, NDArray[Any]]:
     return {name: np.asarray(array) for name, array in found.items()}
 
 
-def network_from(
-    about: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
-    automaton: CountingRewardAutomaton,
-    shared: dict[str, Any],
-) -> NetworkPolicy | ActorPolicy:
-    """The policy that a file describes; what is wrong with it is a ``ValueError``."""
+def read_network(
+    about: dict[str, Any], arrays: dict[str, NDArray[Any]], automaton: CountingRewardAutomaton
+) -> tuple[Network, BoxEncoding]:
+    """Read the weights and the encoding of a file; what is wrong with them is a ``ValueError``."""
     whole(about["layers"], least=1, most=len(arrays))
     if about["kind"] not in ("network", "actor"):
         raise ValueError(f"a {shorten(about['kind'])}, not a network or an actor")
@@ -77,20 +80,10 @@ def network_from(
     if how == "one-hot" and spaces.flatdim(space) != len(network.ground):  # before they are made
         raise ValueError(f"{spaces.flatdim(space):,} features for {len(network.ground):,} weights")
     encoding.bind(space, automaton, limit_from(limit))
-    if about["kind"] == "actor":
-        low, high = _bounds(arrays["low"], arrays["high"])
-        actor = ActorPolicy(network, encoding, automaton, low, high, **shared)
-        _check(network, encoding, len(low), heads=False)
-        return actor
-    heads = configurations_from(about["configurations"])
-    count = whole(about["num_actions"], least=1)
-    _check(network, encoding, count * max(len(heads), 1), heads=bool(heads))
-    return NetworkPolicy(
-        network, encoding, automaton, count, whole(about["first_action"]), heads, **shared
-    )
+    return network, encoding
 
 
-def _bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def check_bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Check the least and the greatest action: arrays of finite numbers, with low < high."""
     alike = low.ndim == 1 and low.shape == high.shape and low.dtype == high.dtype
     if not alike or low.dtype.kind != "f" or not np.isfinite([low, high]).all():
@@ -100,8 +93,8 @@ def _bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArra
     return low, high
 
 
-def _check(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) -> None:
-    """Whether the weights fit each other, and what goes in and comes out."""
+def check_network(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) -> None:
+    """Check that the weights fit each other, the features and the number of outputs."""
     features = 0 if heads else len(encoding.encode_configuration(encoding.automaton.start))
     width = encoding.width
     for weights, bias in [
