@@ -7,11 +7,11 @@ from PIL import Image
 
 import cranium
 from cranium.episodes import record
-from cranium.episodes.frames import frames
+from cranium.episodes.frames import render_frames
 
 env = gymnasium.make("cranium/Office-mail-and-coffee-v0", mail=2)
 policy = cranium.train(env, "planner", steps=5000, until="solved").policy
 episode = record(env, policy, world="Office", pictures=True)
-states = [moment.configuration for moment in episode.moments]
+states = [recorded.configuration for recorded in episode.steps]
 step = states.index(("make coffee", (1, 2)))
-Image.fromarray(list(frames(episode))[step]).quantize(32).save(sys.argv[1], optimize=True)
+Image.fromarray(list(render_frames(episode))[step]).quantize(32).save(sys.argv[1], optimize=True)

@@ -31,7 +31,7 @@
     ├── DrawingError                    a picture that could not be made
     ├── RecordError                     a record of an experiment that is damaged, or missing
     ├── EngineError                     processes or machines that disappear, time after time
-    ├── EpisodeError                    a kept episode that is damaged, or cannot be played again
+    ├── EpisodeError                    a recorded episode that is damaged, or cannot be replayed
     ├── AssistError                     words that did not become a task
     │   ├── ModelError                  a language model that cannot be reached, or does not answer
     │   ├── PlanError                   an answer that is not a plan
@@ -379,7 +379,7 @@ class EngineError(CraniumError, RuntimeError):
 
 
 class EpisodeError(CraniumError, ValueError):
-    """A kept episode that is damaged, or cannot be played again."""
+    """A recorded episode that is damaged, or cannot be replayed."""
 
 
 class AssistError(CraniumError):

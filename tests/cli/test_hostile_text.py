@@ -100,7 +100,7 @@ def policy(folder, **about):
 
 def episode(folder, **changes):
     env = make_env("Letter", library.load("anbcdn"))
-    kept = cranium.episodes.record(env, lambda *_: 0, most=2, world="Letter")
+    kept = cranium.episodes.record(env, lambda *_: 0, max_steps=2, world="Letter")
     path = folder / "episode.json"
     cranium.episodes.save_episode(kept, path)
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))

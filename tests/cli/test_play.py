@@ -16,7 +16,7 @@ from support.terminal import Terminal
 from cranium.aamdp.registry import CATALOGUE, make_env
 from cranium.cli.screen import render_moment
 from cranium.episodes import Recorder
-from cranium.episodes.text import facts
+from cranium.episodes.text import describe_step
 from cranium.formats import library
 
 RIGHT, LEFT, UP, DOWN = "\x1b[C", "\x1b[D", "\x1b[A", "\x1b[B"
@@ -220,16 +220,16 @@ def test_in_every_size_what_matters_is_seen(entry, size):
         recorder = Recorder(env, world=entry.name)
         env.action_space.seed(0)
         for _ in range(3):
-            if not recorder.moments[-1].over:
+            if not recorder.steps[-1].over:
                 recorder.step(env.action_space.sample())
-        episode, number = recorder.episode, len(recorder.moments) - 1
+        episode, number = recorder.episode, len(recorder.steps) - 1
         console = Console(width=size[0], height=size[1], file=io.StringIO(), force_terminal=False)
         console.print(render_moment(episode, number, "keys", *size))
         shown = console.file.getvalue().rstrip("\n").splitlines()
         assert len(shown) <= size[1]
         assert all(len(line.rstrip()) <= size[0] for line in shown)
         text = "\n".join(shown)
-        for line in facts(episode, number):
+        for line in describe_step(episode, number):
             assert line[: size[0] - 2] in text
         assert sum("▶" in line for line in shown) == 1
         if size[1] > 12:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import cranium
 from cranium.aamdp.registry import CATALOGUE, make_env
 from cranium.episodes import Recorder, load_episode, record, save_episode
-from cranium.episodes.text import coloured, facts, machine_text
+from cranium.episodes.text import describe_step, format_machine, keep_colours
 from cranium.errors import CraniumError, EpisodeEndedError, EpisodeError
 from cranium.formats import library
 
@@ -32,22 +32,22 @@ def test_what_is_recorded_is_what_the_product_did(actions, seed):
     env.reset(seed=seed)
     total = 0.0
     for action in actions:
-        if kept.moments[-1].over:
+        if kept.steps[-1].over:
             with pytest.raises(EpisodeEndedError):
                 kept.step(action)
             break
-        moment = kept.step(action)
+        recorded = kept.step(action)
         _, reward, terminated, truncated, info = env.step(action)
         total += reward
-        assert (moment.reward, moment.terminated, moment.truncated) == (
+        assert (recorded.reward, recorded.terminated, recorded.truncated) == (
             reward,
             terminated,
             truncated,
         )
-        assert moment.label == info["label"]
-        assert moment.configuration == env.configuration
-        assert moment.success == info["success"]
-        assert moment.total == total
+        assert recorded.label == info["label"]
+        assert recorded.configuration == env.configuration
+        assert recorded.success == info["success"]
+        assert recorded.total == total
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
@@ -60,8 +60,10 @@ def test_a_step_that_is_taken_back_has_never_been(actions):
     one.undo()
     for action in actions[:-1]:
         other.step(action)
-    assert facts(one.episode, len(actions) - 1) == facts(other.episode, len(actions) - 1)
-    assert one.moments[-1].text == other.moments[-1].text
+    assert describe_step(one.episode, len(actions) - 1) == describe_step(
+        other.episode, len(actions) - 1
+    )
+    assert one.steps[-1].text == other.steps[-1].text
     assert np.array_equal(one.observation["ground"], other.observation["ground"])
 
 
@@ -70,13 +72,13 @@ def test_every_task_is_kept_and_played_again(entry, task, tmp_path):
     env = make_env(entry.name, library.load(entry.tasks[task]))
     env.action_space.seed(0)
     made = {"world": entry.name, "settings": {}, "pictures": True}
-    episode = record(env, lambda *_: env.action_space.sample(), seed=4, most=40, **made)
+    episode = record(env, lambda *_: env.action_space.sample(), seed=4, max_steps=40, **made)
     save_episode(episode, tmp_path / "e.json")
     again = load_episode(tmp_path / "e.json", pictures=True)
-    assert again.outcome == episode.outcome
-    assert len(again.moments) == len(episode.moments)
-    for number, (one, other) in enumerate(zip(episode.moments, again.moments, strict=True)):
-        assert facts(episode, number) == facts(again, number)
+    assert again.status == episode.status
+    assert len(again.steps) == len(episode.steps)
+    for number, (one, other) in enumerate(zip(episode.steps, again.steps, strict=True)):
+        assert describe_step(episode, number) == describe_step(again, number)
         assert one.text == other.text != ""
         assert np.array_equal(one.image, other.image)
 
@@ -84,7 +86,7 @@ def test_every_task_is_kept_and_played_again(entry, task, tmp_path):
 def test_options_and_settings_are_kept(tmp_path):
     env = make_env("Letter", library.load("anbcdn"), {"times": (1, 3)})
     told = {"options": {"times": {"A": 2}}, "world": "Letter", "settings": {"times": (1, 3)}}
-    episode = record(env, lambda *_: 1, most=5, seed=9, **told)
+    episode = record(env, lambda *_: 1, max_steps=5, seed=9, **told)
     save_episode(episode, tmp_path / "e.json")
     again = load_episode(tmp_path / "e.json")
     assert again.settings == {"times": (1, 3)}
@@ -157,14 +159,14 @@ def test_a_world_that_is_not_ours_is_kept_as_it_looked(tmp_path):
     env = cranium.product(lake, cranium.compile_language("goal"), goal)
     way = iter((1, 1, 2, 1, 2, 2))
     episode = record(env, lambda *_: next(way))
-    assert episode.outcome == "success"
+    assert episode.status == "success"
     save_episode(episode, tmp_path / "e.json")
     again = load_episode(tmp_path / "e.json")
-    assert [one.text for one in again.moments] == [one.text for one in episode.moments]
-    assert "G" in again.moments[0].text
-    assert again.moments[-1].total == 1.0
+    assert [one.text for one in again.steps] == [one.text for one in episode.steps]
+    assert "G" in again.steps[0].text
+    assert again.steps[-1].total == 1.0
     with pytest.raises(EpisodeError, match="was not drawn"):
-        cranium.episodes.write_film(again, tmp_path / "e.gif")
+        cranium.episodes.write_video(again, tmp_path / "e.gif")
 
 
 def test_continuous_actions_are_kept_to_the_last_bit(tmp_path):
@@ -172,19 +174,19 @@ def test_continuous_actions_are_kept_to_the_last_bit(tmp_path):
     rng = np.random.default_rng(1)
     moves = rng.uniform(-1, 1, (20, 2)).astype(np.float32)
     way = iter(moves)
-    episode = record(env, lambda *_: next(way), most=20, world="Point", settings={})
+    episode = record(env, lambda *_: next(way), max_steps=20, world="Point", settings={})
     save_episode(episode, tmp_path / "e.json")
     again = load_episode(tmp_path / "e.json")
-    assert np.array_equal(np.array([one.action for one in again.moments[1:]], np.float32), moves)
+    assert np.array_equal(np.array([one.action for one in again.steps[1:]], np.float32), moves)
 
 
 def test_the_marked_state_is_where_the_machine_is():
     machine = library.load("office")
     for state in (*machine.states, *machine.terminal):
-        marked = [line for line in machine_text(machine, state) if line.startswith("▶")]
+        marked = [line for line in format_machine(machine, state) if line.startswith("▶")]
         assert len(marked) == 1
         assert state in marked[0]
-    assert not any(line.startswith("▶") for line in machine_text(machine, "overflow"))
+    assert not any(line.startswith("▶") for line in format_machine(machine, "overflow"))
 
 
 def test_an_overflow_is_shown_and_is_a_failure():
@@ -202,15 +204,15 @@ def test_an_overflow_is_shown_and_is_a_failure():
         until="solved",
     ).policy
     episode = record(env, policy)
-    assert episode.outcome == "failed"
-    assert "counters  passed their limit" in facts(episode, len(episode.moments) - 1)
+    assert episode.status == "failed"
+    assert "counters  passed their limit" in describe_step(episode, len(episode.steps) - 1)
 
 
 def test_who_interrupts_while_a_step_is_taken_back_loses_nothing(monkeypatch):
     kept = recorder()
     for action in (2, 2, 0, 3):
         kept.step(action)
-    before = list(kept.moments)
+    before = list(kept.steps)
 
     def interrupted(_):
         raise KeyboardInterrupt
@@ -218,7 +220,7 @@ def test_who_interrupts_while_a_step_is_taken_back_loses_nothing(monkeypatch):
     monkeypatch.setattr(kept.env, "step", interrupted)
     with pytest.raises(KeyboardInterrupt):
         kept.undo()
-    assert kept.moments == before
+    assert kept.steps == before
 
 
 def test_limits_of_the_product_are_played_again(tmp_path):
@@ -231,12 +233,12 @@ def test_limits_of_the_product_are_played_again(tmp_path):
     settings = {"mail": 5}
     env = make_env("Office", office, settings, counter_limit=1)
     episode = record(env, policy, world="Office", settings=settings)
-    assert episode.outcome == "failed"
+    assert episode.status == "failed"
     save_episode(episode, path)
-    assert load_episode(path).moments[-1].configuration == episode.moments[-1].configuration
+    assert load_episode(path).steps[-1].configuration == episode.steps[-1].configuration
     short = gym.wrappers.TimeLimit(make_env("Office", office, settings), 3)
     save_episode(record(short, policy, world="Office", settings=settings), path)
-    assert load_episode(path).outcome == "time is up"
+    assert load_episode(path).status == "time is up"
 
 
 def lake(tmp_path, **changes):
@@ -259,13 +261,13 @@ def test_orders_to_the_terminal_go_no_further(tmp_path, capsys):
     steps[0]["text"] += "\x1b]0;title\x07\x1b[2J\x9b31m"
     change(path, steps=steps)
     episode = load_episode(path)
-    assert "\x1b" not in cranium.episodes.as_text(episode, 0)
-    assert "title" not in cranium.episodes.as_text(episode, 0)
-    shown = coloured(episode.moments[0].text)
+    assert "\x1b" not in cranium.episodes.format_step(episode, 0)
+    assert "title" not in cranium.episodes.format_step(episode, 0)
+    shown = keep_colours(episode.steps[0].text)
     assert "\x1b[41m" in shown
     assert "\x1b[2J" not in shown
     assert "\x9b" not in shown
-    cranium.episodes.write_page(episode, tmp_path / "lake.html")
+    cranium.episodes.write_html(episode, tmp_path / "lake.html")
     assert "u001b" not in (tmp_path / "lake.html").read_text()
     steps[0]["state"] = "\x1b[31mred"
     change(path, steps=steps)
@@ -315,10 +317,10 @@ def test_what_could_not_be_played_again_is_not_kept(tmp_path):
     kept = Recorder(make_env("Office", paying), world="Office")
     with pytest.raises(EpisodeError, match="its rewards are functions"):
         save_episode(kept.episode, path)
-    start = recorder().moments[0]
+    start = recorder().steps[0]
     for action in (np.zeros((2, 2)), {"a": 1}, "left", np.array(1.5)):
         odd = dataclasses.replace(start, action=action, name="odd")
-        episode = dataclasses.replace(recorder().episode, moments=(start, odd))
+        episode = dataclasses.replace(recorder().episode, steps=(start, odd))
         with pytest.raises(EpisodeError, match="a number or a list of numbers"):
             save_episode(episode, path)
     assert not path.exists()

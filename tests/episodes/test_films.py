@@ -16,8 +16,8 @@ from support.browser import chromium, look
 import cranium
 from cranium.aamdp.registry import CATALOGUE, make_env
 from cranium.drawing import to_png, to_svg
-from cranium.episodes import record, write_film, write_page
-from cranium.episodes.frames import frames
+from cranium.episodes import record, write_html, write_video
+from cranium.episodes.frames import render_frames
 from cranium.errors import CraniumError
 from cranium.formats import library
 
@@ -30,16 +30,16 @@ def episode():
     policy = cranium.train(env, "planner", steps=5000, until="solved").policy
     told = {"world": "Letter", "settings": {"times": 2}, "pictures": True}
     found = record(env, policy, **told)
-    assert found.outcome == "success"
+    assert found.status == "success"
     return found
 
 
 def test_a_gif_has_a_picture_for_every_moment(episode, tmp_path):
     path = tmp_path / "e.gif"
-    write_film(episode, path, speed=10)
-    pictures = list(frames(episode))
+    write_video(episode, path, speed=10)
+    pictures = list(render_frames(episode))
     with Image.open(path) as film:
-        assert film.n_frames == len(episode.moments)
+        assert film.n_frames == len(episode.steps)
         assert film.info["duration"] == 100
         for number in (0, len(pictures) // 2, len(pictures) - 1):
             film.seek(number)
@@ -52,8 +52,8 @@ def test_an_mp4_can_be_read_again(episode, tmp_path):
     import imageio_ffmpeg
 
     path = tmp_path / "e.mp4"
-    write_film(episode, path, speed=5)
-    pictures = list(frames(episode))
+    write_video(episode, path, speed=5)
+    pictures = list(render_frames(episode))
     read = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
     done = subprocess.run(read, capture_output=True, check=True)
     assert b"h264" in done.stderr
@@ -67,20 +67,20 @@ def test_an_mp4_can_be_read_again(episode, tmp_path):
 def test_without_ffmpeg_it_says_what_to_install(episode, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
     with pytest.raises(CraniumError, match=r"(?s)needs ffmpeg.*pip install '\.\[video\]'"):
-        write_film(episode, tmp_path / "e.mp4")
+        write_video(episode, tmp_path / "e.mp4")
     assert not (tmp_path / "e.mp4").exists()
 
 
 @pytest.mark.parametrize("name", ["e.avi", "e", "e.html"])
 def test_a_film_has_the_right_ending(episode, tmp_path, name):
     with pytest.raises(CraniumError, match=r"\.gif or \.mp4"):
-        write_film(episode, tmp_path / name)
+        write_video(episode, tmp_path / name)
 
 
 @pytest.mark.parametrize("speed", [0, -1, 1000, float("nan"), "4"])
 def test_a_speed_makes_sense(episode, tmp_path, speed):
-    for write, name in ((write_film, "e.gif"), (write_page, "e.html")):
-        with pytest.raises(CraniumError, match="steps a second"):
+    for write, name in ((write_video, "e.gif"), (write_html, "e.html")):
+        with pytest.raises(CraniumError, match="steps per second"):
             write(episode, tmp_path / name, speed=speed)
 
 
@@ -108,7 +108,9 @@ def test_every_world_is_drawn_beside_its_machine(entry):
     env = make_env(entry.name, library.load(next(iter(entry.tasks.values()))))
     env.action_space.seed(1)
     made = {"world": entry.name, "pictures": True}
-    pictures = list(frames(record(env, lambda *_: env.action_space.sample(), most=5, **made)))
+    pictures = list(
+        render_frames(record(env, lambda *_: env.action_space.sample(), max_steps=5, **made))
+    )
     assert len({picture.shape for picture in pictures}) == 1
     assert all(side % 2 == 0 for side in pictures[0].shape[:2])
     assert all(coloured(picture) > 50 for picture in pictures), "a state is marked"
@@ -151,8 +153,8 @@ addEventListener("load", async () => {
 
 def test_the_page_is_driven_by_slider_buttons_and_keys(episode, tmp_path):
     page = tmp_path / "e.html"
-    write_page(episode, page, speed=20)
-    last = len(episode.moments) - 1
+    write_html(episode, page, speed=20)
+    last = len(episode.steps) - 1
     seen = look(chromium(), page, 900, DRIVE)
     assert seen["start"] == seen["left"] == seen["home"]
     assert f"0 of {last}, the start" in seen["start"]
@@ -170,7 +172,7 @@ def test_the_page_is_driven_by_slider_buttons_and_keys(episode, tmp_path):
 
 def test_the_page_needs_nothing_else_and_fits_the_screen(episode, tmp_path):
     page = tmp_path / "e.html"
-    write_page(episode, page)
+    write_html(episode, page)
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"https?:", text)
     for width in (1280, 390):
@@ -192,7 +194,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
     )
     env = cranium.product(cranium.worlds.LetterEnv.experiment(1), machine, horizon=50)
     page = tmp_path / "e.html"
-    write_page(record(env, lambda *_: 0, most=3), page)
+    write_html(record(env, lambda *_: 0, max_steps=3), page)
     text = page.read_text(encoding="utf-8")
     assert evil not in text
     assert text.count("</script>") == 2, "those of the page itself"
@@ -202,17 +204,17 @@ def test_names_cannot_break_out_of_the_page(tmp_path):
 def test_long_films_are_not_held_in_memory(tmp_path):
     env = make_env("Office", library.load("office"))
     env.action_space.seed(0)
-    told = {"world": "Office", "pictures": True, "most": 300}
+    told = {"world": "Office", "pictures": True, "max_steps": 300}
     moving = (2, 3)  # up and down: two pictures
     ways = iter(moving * 150)
     long = record(env, lambda *_: next(ways), **told)
-    assert len(long.moments) == 301
-    assert len({id(moment.image) for moment in long.moments}) <= 3
+    assert len(long.steps) == 301
+    assert len({id(recorded.image) for recorded in long.steps}) <= 3
     tracemalloc.start()
-    write_film(long, tmp_path / "e.mp4", speed=50)
+    write_video(long, tmp_path / "e.mp4", speed=50)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    picture = next(frames(long)).nbytes
+    picture = next(render_frames(long)).nbytes
     assert most < 40 * picture, f"{most / picture:.0f} pictures at once"
 
 

@@ -258,7 +258,7 @@ def test_a_mutated_episode_file_ends_in_an_episode_or_in_our_own_error(name, tmp
     made, more = EPISODES[name]
     path = tmp_path / "episode.json"
     policy = (lambda *_: [0.5, -0.5]) if name == "Point" else still
-    save_episode(record(gym.make(made), policy, most=4, **more), path)
+    save_episode(record(gym.make(made), policy, max_steps=4, **more), path)
     document = json.loads(path.read_text())
     rng, good, bad = random.Random(name), 0, 0
     for number in range(500):

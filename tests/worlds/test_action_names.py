@@ -177,10 +177,10 @@ def test_a_model_of_an_environment_that_cannot_be_copied_is_compared_with_it_too
 def test_a_recording_calls_actions_by_their_names():
     env = task_of(1)
     episode = record(env, lambda *_: 2)
-    assert [moment.name for moment in episode.moments[1:]] == ["walk"] * 4
-    assert record(env, lambda *_: 1).moments[1].name == "jump"
+    assert [recorded.name for recorded in episode.steps[1:]] == ["walk"] * 4
+    assert record(env, lambda *_: 1).steps[1].name == "jump"
     numbered = cranium.product(Corridor(offset=5), cranium.compile_language("far"), far, horizon=9)
-    assert [m.name for m in record(numbered, lambda *_: 6).moments[1:]] == ["6"] * 4
+    assert [m.name for m in record(numbered, lambda *_: 6).steps[1:]] == ["6"] * 4
 
 
 @pytest.mark.sb3

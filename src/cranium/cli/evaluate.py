@@ -30,7 +30,7 @@ from cranium.cli.output import (
     write_or_rescue,
 )
 from cranium.cli.training_report import evaluation_to_json, print_evaluation
-from cranium.episodes.files import as_options, check_recording_path, save_episode
+from cranium.episodes.files import check_recording_path, options_from_json, save_episode
 from cranium.errors import PolicyError, shorten
 from cranium.learners.fingerprint import differences
 from cranium.learners.live_evaluation import CONFIRMED
@@ -78,7 +78,7 @@ def evaluate(
         _check_recorded_options(
             agent, {name: value for name, value in recipe.options.items() if name not in given}
         )
-        settings = {**as_options(recipe.options), **given}
+        settings = {**options_from_json(recipe.options), **given}
         env = make_env(recipe.world, policy.automaton, settings)
         with show_status("evaluating"):
             changes = differences(policy.world, env)

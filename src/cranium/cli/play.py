@@ -34,11 +34,11 @@ from cranium.cli.screen import render_moment
 from cranium.episodes import (
     Episode,
     Recorder,
-    as_text,
+    format_step,
     load_episode,
     save_episode,
-    write_film,
-    write_page,
+    write_html,
+    write_video,
 )
 from cranium.episodes.files import check_recording_path, check_task
 from cranium.episodes.recording import first_action
@@ -96,9 +96,9 @@ def play(
 
 
 def _save(episode: Episode, path: Path | None) -> None:
-    steps = len(episode.moments) - 1
+    steps = len(episode.steps) - 1
     with suppress(OSError):  # the window may be closed
-        print_line(f"{episode.outcome} after {format_count(steps, 'step')}")
+        print_line(f"{episode.status} after {format_count(steps, 'step')}")
     if path is None or not steps:
         return
     write_or_rescue(lambda target: save_episode(episode, target), path)
@@ -108,8 +108,8 @@ def _save(episode: Episode, path: Path | None) -> None:
 
 def _play(recorder: Recorder, actions: dict[str, object]) -> None:
     def press(key: str) -> bool:
-        over = recorder.moments[-1].over
-        if key == "u" and len(recorder.moments) > 1:
+        over = recorder.steps[-1].over
+        if key == "u" and len(recorder.steps) > 1:
             recorder.undo()
         elif key == "r":
             recorder.begin(recorder.seed + 1)
@@ -117,7 +117,7 @@ def _play(recorder: Recorder, actions: dict[str, object]) -> None:
             recorder.step(actions[key])
         return key == "q"
 
-    _run_screen(lambda: (recorder.episode, len(recorder.moments) - 1), press, PLAY_KEYS)
+    _run_screen(lambda: (recorder.episode, len(recorder.steps) - 1), press, PLAY_KEYS)
 
 
 def _map_keys(recorder: Recorder) -> dict[str, object]:
@@ -169,10 +169,10 @@ def replay(
     with show_status("replaying"):
         episode = load_episode(file)
     if not is_terminal():
-        for number in range(len(episode.moments)):
-            print_line(("\n" if number else "") + as_text(episode, number))
+        for number in range(len(episode.steps)):
+            print_line(("\n" if number else "") + format_step(episode, number))
         return
-    current, last = 0, len(episode.moments) - 1
+    current, last = 0, len(episode.steps) - 1
     moves = {"home": -last, "end": last, **dict.fromkeys(("right", "space", "n", "down"), 1)}
     moves |= dict.fromkeys(("left", "b", "up"), -1)
 
@@ -194,8 +194,8 @@ def _write(file: Path, out: Path, speed: float) -> None:
     check_writable(out)
     with show_status("replaying and drawing"):
         episode = load_episode(file, pictures=True)
-        (write_page if suffix in PAGE_SUFFIXES else write_film)(episode, out, speed=speed)
-    print_line(f"wrote {out}: {format_count(len(episode.moments) - 1, 'step')}, {episode.outcome}")
+        (write_html if suffix in PAGE_SUFFIXES else write_video)(episode, out, speed=speed)
+    print_line(f"wrote {out}: {format_count(len(episode.steps) - 1, 'step')}, {episode.status}")
 
 
 def _run_screen(
@@ -204,7 +204,7 @@ def _run_screen(
     """Show an episode in the whole terminal until a key ends it.
 
     Args:
-        current: Returns the episode and the moment to show. It is called after every key, and when
+        current: Returns the episode and the step to show. It is called after every key, and when
             the window has another size.
         press: Handles a key. Returns whether to end.
         help_line: What the keys do.

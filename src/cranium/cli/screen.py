@@ -1,4 +1,4 @@
-"""One moment of an episode as it fills a terminal: the map, the last step, and the automaton."""
+"""One step of an episode as it fills a terminal: the map, the last step, and the automaton."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from cranium._runtime.terminal import visible
-from cranium.episodes import Episode, machine_text
-from cranium.episodes.text import HERE, coloured, facts
+from cranium.episodes import Episode, format_machine
+from cranium.episodes.text import HERE, describe_step, keep_colours
 
 __all__ = ["render_moment"]
 
@@ -23,26 +23,26 @@ TRANSITION = " " * 6
 def render_moment(
     episode: Episode, number: int, help_line: str, width: int, height: int
 ) -> RenderableType:
-    """Render a moment for a window of this size.
+    """Render a step for a window of this size.
 
     The map stands beside the text, or below it if it is too wide. Where there is little room, the
     map is cropped around the agent, and the automaton around its current state.
 
     Args:
         episode: The episode.
-        number: Which of its moments; 0 is the reset.
+        number: Which of its steps; 0 is the reset.
         help_line: What the keys do.
         width: The columns of the window.
         height: Its rows.
     """
     if width < MIN_WIDTH or height < MIN_HEIGHT:
         return Text(f"this needs a window of {MIN_WIDTH} by {MIN_HEIGHT}")
-    moment = episode.moments[number]
+    recorded = episode.steps[number]
     title = f"{episode.world}: {episode.task.name}" if episode.world else str(episode.task.name)
     head = [_line(title, "bold"), _line(help_line, "dim")]
-    step = [_line(fact) for fact in facts(episode, number)]
-    automaton = machine_text(episode.task, moment.configuration.state)
-    rows = coloured(moment.text).splitlines()
+    step = [_line(fact) for fact in describe_step(episode, number)]
+    automaton = format_machine(episode.task, recorded.configuration.state)
+    rows = keep_colours(recorded.text).splitlines()
     free = height - len(head) - 1
     map_width = max((Text.from_ansi(row).cell_len for row in rows), default=0)
     if map_width + SIDE_WIDTH > width:

@@ -1,20 +1,20 @@
-"""Episodes that are kept: played by hand or by an agent, and shown again step by step."""
+"""Recordings of episodes: of a policy or by hand, saved, and shown as text, pages or videos."""
 
 from cranium.episodes.files import load_episode, save_episode
-from cranium.episodes.html import write_page
-from cranium.episodes.recording import Episode, Moment, Recorder, record
-from cranium.episodes.text import as_text, machine_text
-from cranium.episodes.video import write_film
+from cranium.episodes.html import write_html
+from cranium.episodes.recording import Episode, RecordedStep, Recorder, record
+from cranium.episodes.text import format_machine, format_step
+from cranium.episodes.video import write_video
 
 __all__ = [
     "Episode",
-    "Moment",
+    "RecordedStep",
     "Recorder",
-    "as_text",
+    "format_machine",
+    "format_step",
     "load_episode",
-    "machine_text",
     "record",
     "save_episode",
-    "write_film",
-    "write_page",
+    "write_html",
+    "write_video",
 ]

@@ -1,4 +1,4 @@
-"""Episodes in files: what was done and what came of it, which a replay is held against."""
+"""Save episodes in files, and load them. A world of the catalogue replays and checks them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from cranium.aamdp.registry import make_env
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
-from cranium.episodes.recording import Episode, Moment, Recorder
+from cranium.episodes.recording import Episode, RecordedStep, Recorder
 from cranium.errors import CraniumError, EpisodeError, shorten
 from cranium.formats.files import dumps, loads
 from cranium.io import check_writable, read_text, write_text
@@ -42,7 +42,7 @@ class _Closed(BaseModel):
 
 
 class _Step(_Closed):
-    """A step as it is written down; the start is one without an action."""
+    """A step in a file; the start is a step without an action."""
 
     action: int | list[Number] | None = None
     name: Name = ""
@@ -70,20 +70,20 @@ class _File(_Closed):
 
 
 def save_episode(episode: Episode, path: str | os.PathLike[str]) -> None:
-    """Write an episode into a JSON file, all or nothing.
+    """Write an episode into a JSON file, atomically.
 
-    Of a world of the catalogue only the actions and what came of them are kept, because it can be
-    played again; of any other world also how it looked as text.
+    A world of the catalogue can replay its episodes, so only actions and results are saved. For
+    other worlds the text of every step is saved, too.
 
     Example:
         >>> import gymnasium, tempfile
         >>> from cranium.episodes import record
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
         >>> policy = lambda ground, configuration, rng: 0
-        >>> episode = record(env, policy, most=3, world="Letter", settings={"times": (1, 5)})
+        >>> episode = record(env, policy, max_steps=3, world="Letter", settings={"times": (1, 5)})
         >>> path = Path(tempfile.mkdtemp()) / "episode.json"
         >>> save_episode(episode, path)
-        >>> len(load_episode(path).moments)
+        >>> len(load_episode(path).steps)
         4
     """
     found = check_path(path)
@@ -98,55 +98,55 @@ def save_episode(episode: Episode, path: str | os.PathLike[str]) -> None:
         "counter_limit": episode.counter_limit,
         "seed": episode.seed,
         "task": json.loads(dumps(episode.task, form="json")),
-        "steps": [_as_data(moment, looks=not episode.world) for moment in episode.moments],
+        "steps": [_as_data(recorded, looks=not episode.world) for recorded in episode.steps],
     }
     write_text(found, json.dumps(data, ensure_ascii=False, default=_plain) + "\n")
 
 
 def check_path(path: str | os.PathLike[str]) -> Path:
-    """A file for an episode: it is read as JSON, so that is what it is called."""
+    """Check that a file for an episode ends in ``.json``."""
     found = Path(path)
     if found.suffix.lower() != ".json":
-        raise EpisodeError(f"an episode is kept in a file that ends in .json, not {found.name!r}")
+        raise EpisodeError(f"an episode is saved in a file that ends in .json, not {found.name!r}")
     return found
 
 
 def check_recording_path(path: str | os.PathLike[str]) -> Path:
-    """A place where an episode can be written, before there is one to be lost."""
+    """Check that an episode can be written there, before it is recorded."""
     found = check_path(path)
     check_writable(found)
     return found
 
 
 def check_task(task: CountingRewardAutomaton, world: str) -> None:
-    """Refuse to keep what could not be played again: a file knows functions by their names only."""
+    """Check that an episode of a task can be replayed: files cannot hold reward functions."""
     if world and not task.is_constant:
         raise EpisodeError(
-            "an episode of this task cannot be kept: its rewards are functions, which are not in a "
-            "file",
-            fix="record it without world=…, as it looked",
+            "an episode of this task cannot be saved: its rewards are functions, which a file "
+            "cannot hold",
+            fix="record it without world=…, which saves the text of every step",
         )
 
 
-def _as_data(moment: Moment, *, looks: bool) -> dict[str, Any]:
+def _as_data(recorded: RecordedStep, *, looks: bool) -> dict[str, Any]:
     data = {
-        "name": moment.name,
-        "events": sorted(moment.label),
-        "state": moment.configuration.state,
-        "counters": list(moment.configuration.counters),
-        "reward": moment.reward,
-        "terminated": moment.terminated,
-        "truncated": moment.truncated,
-        "success": moment.success,
-        "text": moment.text if looks else "",
+        "name": recorded.name,
+        "events": sorted(recorded.label),
+        "state": recorded.configuration.state,
+        "counters": list(recorded.configuration.counters),
+        "reward": recorded.reward,
+        "terminated": recorded.terminated,
+        "truncated": recorded.truncated,
+        "success": recorded.success,
+        "text": recorded.text if looks else "",
     }
     needed = ("state", "counters")
-    done = {} if moment.action is None else {"action": _action(moment.action)}
+    done = {} if recorded.action is None else {"action": _action(recorded.action)}
     return done | {key: value for key, value in data.items() if value or key in needed}
 
 
 def _action(action: Any) -> Any:
-    """A number, or a list of them: there is no other action in a file."""
+    """Return an action as a number or a list of numbers; a file holds no others."""
     if isinstance(action, int | np.integer) and not isinstance(action, bool):
         return int(action)
     parts = np.asarray(action)
@@ -156,30 +156,30 @@ def _action(action: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: numbers and arrays of NumPy."""
+    """Convert NumPy's numbers and arrays, which JSON does not know."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
-    raise EpisodeError(f"{shorten(value)} cannot be kept in a file")
+    raise EpisodeError(f"{shorten(value)} cannot be saved in a file")
 
 
 def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Episode:
-    """Read an episode; a world of the catalogue plays it again, and must do what is written.
+    """Load an episode. A world of the catalogue replays it, and must agree with the file.
 
     Args:
-        path: What :func:`save_episode` wrote.
-        pictures: Whether the world is drawn, too.
+        path: A file that :func:`save_episode` wrote.
+        pictures: Whether to render images, too.
 
     Raises:
-        EpisodeError: It is not an episode, or the world does something else today.
+        EpisodeError: It is not an episode, or the world does not do what the file says.
 
     Example:
         >>> import gymnasium, tempfile
         >>> env = gymnasium.make("cranium/Office-mail-delivery-v0")
         >>> recorder = Recorder(env, world="Office")
-        >>> moment = recorder.step(2)
+        >>> recorded = recorder.step(2)
         >>> path = Path(tempfile.mkdtemp()) / "episode.json"
         >>> save_episode(recorder.episode, path)
-        >>> load_episode(path).outcome
+        >>> load_episode(path).status
         'not finished'
     """
     found = Path(path)
@@ -196,33 +196,33 @@ def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Epi
     except CraniumError as problem:
         raise EpisodeError(f"{found}: the task in it: {problem.message}") from None
     if read.world:
-        return _played(found, read, task, pictures=pictures)
+        return _replay(found, read, task, pictures=pictures)
     told = (read.seed, read.options, "", read.settings, read.horizon, read.counter_limit)
-    return Episode(task, tuple(_followed(found, read, task)), *told)
+    return Episode(task, tuple(_read_steps(found, read, task)), *told)
 
 
-def _followed(path: Path, read: _File, task: CountingRewardAutomaton) -> Iterator[Moment]:
-    """The moments of a world that cannot be played again; the machine can, and has to agree."""
+def _read_steps(path: Path, read: _File, task: CountingRewardAutomaton) -> Iterator[RecordedStep]:
+    """Read the steps of a world that cannot replay them; the machine can, and must agree."""
     total, here = 0.0, task.start
-    for number, step in enumerate(read.steps):
+    for number, row in enumerate(read.steps):
         if number:
             if is_overflow(here) or task.is_terminal(here):
                 raise EpisodeError(f"{path}: step {number} comes after the end")
             try:
-                after = task.step(here, frozenset(step.events)).configuration
+                after = task.step(here, frozenset(row.events)).configuration
             except CraniumError as problem:
                 raise EpisodeError(f"{path}: step {number}: {problem.message}") from None
             here = apply_limit(after, read.counter_limit)
-        total += step.reward
-        moment = _moment(step, total)
+        total += row.reward
+        recorded = _read_step(row, total)
         reached = not is_overflow(here) and task.is_accepting(here)
-        if (moment.configuration, moment.success) != (here, reached):
+        if (recorded.configuration, recorded.success) != (here, reached):
             raise EpisodeError(
-                f"{path}: step {number} has the machine in {moment.configuration}, "
-                f"success {moment.success}; but its events lead to {here}",
+                f"{path}: step {number} has the machine in {recorded.configuration}, "
+                f"success {recorded.success}; but its events lead to {here}",
                 fix="it was recorded with another version, or the file was changed",
             )
-        yield moment
+        yield recorded
 
 
 def _told(problem: Exception) -> str:
@@ -233,48 +233,46 @@ def _told(problem: Exception) -> str:
     return str(problem)
 
 
-def _moment(step: _Step, total: float) -> Moment:
-    return Moment(
-        step.action,
-        step.name,
-        frozenset(step.events),
-        Configuration(step.state, tuple(step.counters)),
-        step.reward,
+def _read_step(row: _Step, total: float) -> RecordedStep:
+    return RecordedStep(
+        row.action,
+        row.name,
+        frozenset(row.events),
+        Configuration(row.state, tuple(row.counters)),
+        row.reward,
         total,
-        step.terminated,
-        step.truncated,
-        step.success,
-        step.text,
+        row.terminated,
+        row.truncated,
+        row.success,
+        row.text,
     )
 
 
-def _played(path: Path, read: _File, task: Any, *, pictures: bool) -> Episode:
-    """The episode once more in its world, held against what is written."""
-    settings, options = as_options(read.settings), as_options(read.options)
+def _replay(path: Path, read: _File, task: Any, *, pictures: bool) -> Episode:
+    """Replay an episode in its world, and compare every step with the file."""
+    settings, options = options_from_json(read.settings), options_from_json(read.options)
     try:
         limits = {"horizon": read.horizon, "counter_limit": read.counter_limit}
         env = make_env(read.world, task, settings, **limits)
         told: dict[str, Any] = {"world": read.world, "settings": settings, "pictures": pictures}
         recorder = Recorder(env, seed=read.seed, options=options, **told)
-        for number, step in enumerate(read.steps):
+        for number, row in enumerate(read.steps):
             if number:
-                recorder.step(step.action)
-            _compare(path, number, step, recorder.moments[-1])
+                recorder.step(row.action)
+            _compare(path, number, row, recorder.steps[-1])
     except EpisodeError:
         raise
     except CraniumError as problem:
-        raise EpisodeError(f"{path} cannot be played again: {problem.message}") from None
+        raise EpisodeError(f"{path} cannot be replayed: {problem.message}") from None
     except (ArithmeticError, LookupError, TypeError, ValueError) as problem:
         # Settings and options are whatever the file says, and a world may not check them all.
         kind = type(problem).__name__
-        raise EpisodeError(
-            f"{path} cannot be played again: {kind}: {shorten(str(problem))}"
-        ) from None
+        raise EpisodeError(f"{path} cannot be replayed: {kind}: {shorten(str(problem))}") from None
     return recorder.episode
 
 
-def _compare(path: Path, number: int, step: _Step, moment: Moment) -> None:
-    written, played = _moment(step, 0.0), moment
+def _compare(path: Path, number: int, row: _Step, recorded: RecordedStep) -> None:
+    written, played = _read_step(row, 0.0), recorded
     for name in ("label", "configuration", "reward", "terminated", "truncated", "success"):
         if getattr(written, name) != getattr(played, name):
             raise EpisodeError(
@@ -290,11 +288,11 @@ def _shown(value: Any) -> str:
     return str(value) if isinstance(value, Configuration) else shorten(value)
 
 
-def as_options(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of a world as they were before JSON made lists of pairs.
+def options_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn the lists in options of a world back into tuples, which JSON does not have.
 
     Example:
-        >>> as_options({"mail": [1, 5], "layout": "paper"})
+        >>> options_from_json({"mail": [1, 5], "layout": "paper"})
         {'mail': (1, 5), 'layout': 'paper'}
     """
     return {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""A moment as a picture: the map, the machine with its state marked, and what happened."""
+"""Render the steps of an episode as images: the map, the machine, the events and the reward."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing import to_png
-from cranium.episodes.recording import Episode, Moment
-from cranium.episodes.text import facts
+from cranium.episodes.recording import Episode, RecordedStep
+from cranium.episodes.text import describe_step
 from cranium.errors import EpisodeError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["frames", "scaled"]
+__all__ = ["render_frames", "scale_image"]
 
 PAPER, INK = (255, 255, 255), (30, 30, 30)
 GAP = 16
 SIDE = 400
-"""How wide and high a map is at most."""
+"""The greatest width and height of a map."""
 MACHINE = (960, 720)
-"""How wide and high a machine is at most: its texts stay legible."""
+"""The greatest width and height of a drawn machine, at which its labels are legible."""
 LETTERS = 15
 
 
-def frames(episode: Episode) -> Iterator[NDArray[np.uint8]]:
-    """The moments as pictures [H, W, 3] of one size, both sides even as films need it.
+def render_frames(episode: Episode) -> Iterator[NDArray[np.uint8]]:
+    """The steps as pictures [H, W, 3] of one size, both sides even as films need it.
 
     Example:
         >>> import gymnasium
         >>> from cranium.episodes import record
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
         >>> still = lambda ground, configuration, rng: 0
-        >>> found = list(frames(record(env, still, most=2, pictures=True)))
+        >>> found = list(render_frames(record(env, still, max_steps=2, pictures=True)))
         >>> len(found), len({picture.shape for picture in found})
         (3, 1)
     """
@@ -47,16 +47,16 @@ def frames(episode: Episode) -> Iterator[NDArray[np.uint8]]:
 
     wide, high = _largest(episode)
     font, line = _font(), round(LETTERS * 1.5)
-    told = [facts(episode, number) for number in range(len(episode.moments))]
+    told = [describe_step(episode, number) for number in range(len(episode.steps))]
     beside = round(max(font.getlength(text) for texts in told for text in texts))
     machine = _machine(episode.task, episode.task.initial)
     top = max(high, line * max(map(len, told)))
     width = max(wide + GAP + beside, machine.width)
     size = (_even(width + 2 * GAP), _even(top + machine.height + 3 * GAP))
-    for moment, texts in zip(episode.moments, told, strict=True):
+    for recorded, texts in zip(episode.steps, told, strict=True):
         canvas = Image.new("RGB", size, PAPER)
-        canvas.paste(_map(moment), (GAP, GAP))
-        canvas.paste(_machine(episode.task, moment.configuration.state), (GAP, top + 2 * GAP))
+        canvas.paste(_map(recorded), (GAP, GAP))
+        canvas.paste(_machine(episode.task, recorded.configuration.state), (GAP, top + 2 * GAP))
         pen = ImageDraw.Draw(canvas)
         for number, text in enumerate(texts):
             pen.text((wide + 2 * GAP, GAP + number * line), text, fill=INK, font=font)
@@ -64,17 +64,17 @@ def frames(episode: Episode) -> Iterator[NDArray[np.uint8]]:
 
 
 def _largest(episode: Episode) -> tuple[int, int]:
-    """How wide and high the map is at most; maps of one size are looked at once."""
+    """Return the greatest width and height of a map; each size is computed once."""
     seen: dict[Any, tuple[int, int]] = {}
-    for moment in episode.moments:
-        shape = None if moment.image is None else moment.image.shape
+    for recorded in episode.steps:
+        shape = None if recorded.image is None else recorded.image.shape
         if shape not in seen:
-            seen[shape] = _map(moment).size
+            seen[shape] = _map(recorded).size
     return max(wide for wide, _ in seen.values()), max(high for _, high in seen.values())
 
 
-def scaled(image: NDArray[np.uint8]) -> Image:
-    """A map in a size that suits: cells are not blurred, and large worlds are made smaller."""
+def scale_image(image: NDArray[np.uint8]) -> Image:
+    """Scale a map: small ones by a whole factor without blurring, large ones down."""
     from PIL import Image
 
     found = Image.fromarray(image)
@@ -86,19 +86,19 @@ def scaled(image: NDArray[np.uint8]) -> Image:
     return found
 
 
-def _map(moment: Moment) -> Image:
-    if moment.image is None:
+def _map(recorded: RecordedStep) -> Image:
+    if recorded.image is None:
         raise EpisodeError(
             "the world of this episode was not drawn, and a file holds no pictures",
-            fix="write a page (.html), which shows it as text; or write the film from Python: "
+            fix="write a page (.html), which shows it as text; or write the video from Python: "
             "record(env, policy, pictures=True), with render_mode='rgb_array'",
         )
-    return scaled(moment.image)
+    return scale_image(recorded.image)
 
 
 @cache
 def _machine(task: CountingRewardAutomaton, state: str) -> Image:
-    """The machine with its state marked; an overflow is none of its states."""
+    """Draw the machine with its state marked; an overflow is not one of its states."""
     from PIL import Image
 
     known = (*task.states, *task.terminal)
@@ -109,7 +109,7 @@ def _machine(task: CountingRewardAutomaton, state: str) -> Image:
 
 
 def _font() -> Any:
-    """A font with the paper's letters, which comes with matplotlib."""
+    """Load a font with mathematical letters, which comes with matplotlib."""
     import matplotlib as mpl
     from PIL import ImageFont
 

@@ -1,4 +1,4 @@
-"""An episode as one page for a browser, which needs no network: a slider, and the keyboard."""
+"""Write an episode as one HTML page with a slider, which needs no network."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from cranium.drawing import to_svg
-from cranium.episodes.frames import scaled
-from cranium.episodes.recording import Episode, Moment
-from cranium.episodes.text import facts, plain
+from cranium.episodes.frames import scale_image
+from cranium.episodes.recording import Episode, RecordedStep
+from cranium.episodes.text import describe_step, strip_control_codes
 from cranium.episodes.video import SPEED, check_speed
 from cranium.errors import EpisodeError
 from cranium.io import write_text
 
-__all__ = ["write_page"]
+__all__ = ["write_html"]
 
 STYLE = """
 :root { color-scheme: light; }
@@ -40,16 +40,16 @@ button { font: inherit; padding: .2rem .7rem; }
 SCRIPT = """
 const data = JSON.parse(document.getElementById("data").textContent);
 const at = id => document.getElementById(id);
-const slider = at("slider"), last = data.moments.length - 1;
+const slider = at("slider"), last = data.steps.length - 1;
 let now = 0, timer = null;
 function show(number) {
   now = Math.min(Math.max(number, 0), last);
-  const moment = data.moments[now];
-  if (data.maps.length) { at("map").src = data.maps[moment.map]; }
-  else { at("map").textContent = moment.text; }
-  at("machine").src = data.machines[moment.machine];
-  at("machine").alt = "the machine is in " + moment.state;
-  at("facts").textContent = moment.facts.join("\\n");
+  const recorded = data.steps[now];
+  if (data.maps.length) { at("map").src = data.maps[recorded.map]; }
+  else { at("map").textContent = recorded.text; }
+  at("machine").src = data.machines[recorded.machine];
+  at("machine").alt = "the machine is in " + recorded.state;
+  at("facts").textContent = recorded.facts.join("\\n");
   slider.value = now;
   if (now === last) stop();
 }
@@ -82,21 +82,21 @@ CONTROLS = """<div class="bar">
 <p class="small">Arrow keys: a step. Home, End: the beginning, the end. Space: play.</p>"""
 
 
-def write_page(episode: Episode, path: str | os.PathLike[str], *, speed: float = SPEED) -> None:
-    """Write an episode as a page that shows it step by step, all or nothing.
+def write_html(episode: Episode, path: str | os.PathLike[str], *, speed: float = SPEED) -> None:
+    """Write an episode as an HTML page that shows it step by step. The write is atomic.
 
     Args:
-        episode: An episode; without pictures the map is shown as text.
+        episode: An episode; without images the map is shown as text.
         path: A file that ends in ``.html``.
-        speed: How many steps a second are played.
+        speed: The number of steps per second.
 
     Example:
         >>> import gymnasium, tempfile
         >>> from cranium.episodes import record
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
-        >>> episode = record(env, lambda ground, state, rng: 0, most=2, pictures=True)
+        >>> episode = record(env, lambda ground, state, rng: 0, max_steps=2, pictures=True)
         >>> path = Path(tempfile.mkdtemp()) / "episode.html"
-        >>> write_page(episode, path)
+        >>> write_html(episode, path)
         >>> "slider" in path.read_text(encoding="utf-8")
         True
     """
@@ -105,9 +105,9 @@ def write_page(episode: Episode, path: str | os.PathLike[str], *, speed: float =
         raise EpisodeError(f"a page ends in .html, not {found.name!r}")
     check_speed(speed)
     title = html.escape(f"{episode.world or 'An episode'}: {episode.task.name or 'a task'}")
-    drawn = all(moment.image is not None for moment in episode.moments)
+    drawn = all(recorded.image is not None for recorded in episode.steps)
     shown = '<img id="map" alt="the map">' if drawn else '<pre id="map" class="map"></pre>'
-    # In a script, "</" would end it whatever is around it.
+    # "</" would end the script element, even inside a string.
     data = json.dumps(_data(episode, speed, drawn=drawn)).replace("<", "\\u003c")
     write_text(
         found,
@@ -122,38 +122,38 @@ def write_page(episode: Episode, path: str | os.PathLike[str], *, speed: float =
 
 
 def _data(episode: Episode, speed: float, *, drawn: bool) -> dict[str, Any]:
-    """What the page shows; every picture is in it once."""
+    """Return the data of the page, with every image once."""
     maps: dict[str, int] = {}
     machines: dict[str, int] = {}
     known = (*episode.task.states, *episode.task.terminal)
-    moments = []
-    for number, moment in enumerate(episode.moments):
-        state = moment.configuration.state
+    steps = []
+    for number, recorded in enumerate(episode.steps):
+        state = recorded.configuration.state
         if state not in machines:
             machines[state] = len(machines)
-        shown = {"map": maps.setdefault(_png(moment), len(maps))} if drawn else {}
-        moments.append(
+        shown = {"map": maps.setdefault(_png(recorded), len(maps))} if drawn else {}
+        steps.append(
             {
                 **shown,
-                "text": "" if drawn else plain(moment.text),
+                "text": "" if drawn else strip_control_codes(recorded.text),
                 "state": state,
                 "machine": machines[state],
-                "facts": facts(episode, number),
+                "facts": describe_step(episode, number),
             }
         )
     pictures = [to_svg(episode.task, mark=one if one in known else None) for one in machines]
     return {
         "speed": speed,
-        "moments": moments,
+        "steps": steps,
         "maps": list(maps),
         "machines": [_address("svg+xml", picture.encode()) for picture in pictures],
     }
 
 
-def _png(moment: Moment) -> str:
-    assert moment.image is not None  # all of them are drawn
+def _png(recorded: RecordedStep) -> str:
+    assert recorded.image is not None  # all of them are drawn
     stream = io.BytesIO()
-    scaled(moment.image).save(stream, format="PNG", optimize=True)
+    scale_image(recorded.image).save(stream, format="PNG", optimize=True)
     return _address("png", stream.getvalue())
 
 

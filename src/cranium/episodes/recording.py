@@ -1,4 +1,4 @@
-"""An episode, moment by moment: what was done, what happened, and where the machine was."""
+"""Record an episode step by step: actions, events, rewards and configurations."""
 
 from __future__ import annotations
 
@@ -16,35 +16,38 @@ from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, shorten
-from cranium.worlds.protocols import Observation
+from cranium.worlds.protocols import Observation, World
 
-__all__ = ["Episode", "Moment", "Recorder", "action_names", "record"]
+__all__ = ["Episode", "RecordedStep", "Recorder", "action_names", "record"]
 
-MOST = 10_000
-"""How many steps of an episode without an end are kept."""
+MAX_STEPS = 10_000
+"""The default number of steps after which a recording stops."""
+
+PolicyFunction = Callable[[Any, Configuration, np.random.Generator], Any]
+"""A function of the ground observation, the configuration and a generator: the action."""
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
-    """What there is to be seen after a step, or at the start.
+class RecordedStep:
+    """A step of a recorded episode, or its start.
 
     Attributes:
-        action: What was done; None at the start.
-        name: What that is called; empty at the start.
+        action: The action; None at the start.
+        name: The name of the action; empty at the start.
         label: The events that the machine read.
-        configuration: Where the machine is.
-        reward: What the step was worth.
-        total: What all steps were worth together.
-        terminated: Whether the episode has ended.
-        truncated: Whether its time is up.
+        configuration: The configuration of the machine after the step.
+        reward: The reward of the step.
+        total: The sum of the rewards up to this step.
+        terminated: Whether the episode was terminated.
+        truncated: Whether it was truncated.
         success: Whether the task is complete.
-        text: The world as text; empty if it cannot be shown so.
-        image: The world as a picture, if one was asked for. [H, W, 3]
+        text: The world rendered as text; empty if it cannot be.
+        image: The world rendered as an image, if that was asked for. [H, W, 3]
 
     Example:
         >>> import gymnasium
-        >>> moment = Recorder(gymnasium.make("cranium/Office-mail-delivery-v0")).step(2)
-        >>> moment.name, moment.over, moment.configuration.state
+        >>> recorded = Recorder(gymnasium.make("cranium/Office-mail-delivery-v0")).step(2)
+        >>> recorded.name, recorded.over, recorded.configuration.state
         ('up', False, 'no mail')
     """
 
@@ -62,34 +65,34 @@ class Moment:
 
     @property
     def over(self) -> bool:
-        """Whether there is no further step."""
+        """Whether the episode is over: it was terminated or truncated."""
         return self.terminated or self.truncated
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """An episode of a task.
+    """A recorded episode.
 
     Attributes:
         task: The task.
-        moments: The start, and what came after each step.
-        seed: The seed of its beginning.
+        steps: The start of the episode, then each step.
+        seed: The seed of ``reset``.
         options: The options of ``reset``.
-        world: The world's name in the catalogue; empty if it is not one of ours.
-        settings: What the world was made with.
-        horizon: After how many steps it is cut off.
-        counter_limit: What no counter may pass.
+        world: The world's name in the catalogue; empty if it is not in it.
+        settings: The arguments that the world was made with.
+        horizon: The number of steps after which the episode is truncated.
+        counter_limit: The greatest value of a counter.
 
     Example:
         >>> import gymnasium
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
-        >>> episode = record(env, lambda ground, configuration, rng: 0, most=3)
-        >>> len(episode.moments), episode.moments[-1].name
+        >>> episode = record(env, lambda ground, configuration, rng: 0, max_steps=3)
+        >>> len(episode.steps), episode.steps[-1].name
         (4, 'right')
     """
 
     task: CountingRewardAutomaton
-    moments: tuple[Moment, ...] = field(repr=False)
+    steps: tuple[RecordedStep, ...] = field(repr=False)
     seed: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     world: str = ""
@@ -98,9 +101,9 @@ class Episode:
     counter_limit: int | None = None
 
     @property
-    def outcome(self) -> str:
-        """How it ended, in words."""
-        last = self.moments[-1]
+    def status(self) -> str:
+        """How the episode ended: success, failed, time is up, or not finished."""
+        last = self.steps[-1]
         if last.success:
             return "success"
         if last.terminated:
@@ -109,15 +112,15 @@ class Episode:
 
 
 class Recorder:
-    """Plays an episode in a product, and keeps what happens.
+    """Records an episode of a product while it is played.
 
     Args:
-        env: The product of an environment and a task, or something around it.
-        seed: The seed of the beginning.
+        env: The product of an environment and a task, or wrappers around it.
+        seed: The seed of ``reset``.
         options: The options of ``reset``.
-        world: The world's name in the catalogue, if it has one.
-        settings: What the world was made with.
-        pictures: Whether the world is drawn, too.
+        world: The world's name in the catalogue, if it is in it.
+        settings: The arguments that the world was made with.
+        pictures: Whether to render images, too.
 
     Example:
         >>> import gymnasium
@@ -125,7 +128,7 @@ class Recorder:
         >>> recorder.step(0).configuration
         Configuration(state='counting', counters=(0,))
         >>> recorder.undo()
-        >>> len(recorder.episode.moments)
+        >>> len(recorder.episode.steps)
         1
     """
 
@@ -148,25 +151,25 @@ class Recorder:
         self.settings = dict(settings or {})
         self.pictures = pictures
         self.observation: Observation = None
-        self.moments: list[Moment] = []
-        self._looks: dict[bytes, NDArray[np.uint8]] = {}
+        self.steps: list[RecordedStep] = []
+        self._images: dict[bytes, NDArray[np.uint8]] = {}
         self.begin(self.seed)
 
     def begin(self, seed: int) -> None:
-        """Begin anew."""
+        """Start a new episode."""
         self.seed = seed
         self.observation, _ = self._reset()
         start = self.product.configuration
         told = (0.0, 0.0, False, False, False)
-        self.moments = [Moment(None, "", frozenset(), start, *told, *self._shown())]
+        self.steps = [RecordedStep(None, "", frozenset(), start, *told, *self._shown())]
 
-    def step(self, action: object) -> Moment:
-        """Do something, and keep what came of it."""
-        before = self.moments[-1]
+    def step(self, action: object) -> RecordedStep:
+        """Take an action, and record the step."""
+        before = self.steps[-1]
         if before.over:
             raise EpisodeEndedError("the episode is over", fix="begin a new one")
         self.observation, reward, terminated, truncated, info = self.env.step(action)
-        moment = Moment(
+        recorded = RecordedStep(
             action,
             self.name_of(action),
             info["label"],
@@ -178,24 +181,24 @@ class Recorder:
             bool(info["success"]),
             *self._shown(),
         )
-        self.moments.append(moment)
-        return moment
+        self.steps.append(recorded)
+        return recorded
 
     def undo(self) -> None:
-        """Take the last step back: the world goes the same way again, without it."""
-        kept = self.moments[:-1]
+        """Take the last step back, by playing the episode again without it."""
+        kept = self.steps[:-1]
         if not kept:
             return
         self.observation, _ = self._reset()
-        for moment in kept[1:]:
-            self.observation, *_ = self.env.step(moment.action)
-        self.moments = kept  # only now: whoever interrupts loses nothing
+        for recorded in kept[1:]:
+            self.observation, *_ = self.env.step(recorded.action)
+        self.steps = kept  # only now, so that an interruption loses nothing
 
     def _reset(self) -> tuple[Any, dict[str, Any]]:
         return self.env.reset(seed=self.seed, options=dict(self.options) or None)
 
     def name_of(self, action: object) -> str:
-        """What an action is called."""
+        """Return the name of an action."""
         if isinstance(action, int | np.integer):
             number = int(action) - first_action(self.env)
             if 0 <= number < len(self.names):
@@ -206,11 +209,11 @@ class Recorder:
 
     @property
     def episode(self) -> Episode:
-        """What has been kept so far."""
+        """The recording so far."""
         told = (self.seed, self.options, self.world, self.settings)
         horizon = shortest_horizon(self.env, self.product.horizon)
         limits = (horizon, self.product.counter_limit)
-        return Episode(self.product.automaton, tuple(self.moments), *told, *limits)
+        return Episode(self.product.automaton, tuple(self.steps), *told, *limits)
 
     def _shown(self) -> tuple[str, NDArray[np.uint8] | None]:
         text = _render(self.env, "ansi")
@@ -218,14 +221,14 @@ class Recorder:
         if image is None:
             return "" if text is None else str(text), None
         picture = np.asarray(image)
-        # Grids look the same again and again, and a long episode would not fit otherwise.
-        return str(text or ""), self._looks.setdefault(picture.tobytes(), picture)
+        # Equal images are stored once, because a long episode would not fit in memory otherwise.
+        return str(text or ""), self._images.setdefault(picture.tobytes(), picture)
 
 
 def _render(env: gym.Env[Any, Any], mode: str) -> Any:
-    """The world in a mode: worlds of ours have several, others the one they were made with."""
-    world: Any = env.unwrapped
-    if hasattr(world, "vocabulary") and mode in world.metadata["render_modes"]:
+    """Render in a mode. Worlds can switch modes; other environments have the one of ``make``."""
+    base = world = env.unwrapped
+    if isinstance(base, World) and mode in world.metadata["render_modes"]:
         before, world.render_mode = world.render_mode, mode
         try:
             return world.render()
@@ -235,7 +238,7 @@ def _render(env: gym.Env[Any, Any], mode: str) -> Any:
 
 
 def action_names(env: gym.Env[Any, Any]) -> tuple[str, ...]:
-    """What the actions of an environment are called: by the world, or else their numbers.
+    """Return the names of the actions: those that the world gives, or else their numbers.
 
     Example:
         >>> import gymnasium
@@ -254,7 +257,7 @@ def action_names(env: gym.Env[Any, Any]) -> tuple[str, ...]:
 
 
 def first_action(env: gym.Env[Any, Any]) -> int:
-    """What an environment calls its first action, if they are numbers; else 0.
+    """Return the least action of a discrete action space; 0 for other spaces.
 
     Example:
         >>> import gymnasium
@@ -266,34 +269,34 @@ def first_action(env: gym.Env[Any, Any]) -> int:
 
 def record(
     env: gym.Env[Any, Any],
-    policy: Callable[[Any, Configuration, np.random.Generator], Any],
+    policy: PolicyFunction,
     *,
     seed: int = 0,
-    most: int = MOST,
+    max_steps: int = MAX_STEPS,
     **more: Any,
 ) -> Episode:
-    """Let a policy play an episode, and keep it.
+    """Record an episode of a policy.
 
     Args:
         env: The product of an environment and a task.
-        policy: Takes the ground observation, the configuration and a random generator, and returns
-            an action: what :func:`cranium.train` learns, say.
+        policy: A function of the ground observation, the configuration and a random generator that
+            returns an action, such as the policy of :func:`cranium.train`.
         seed: The seed of the episode.
-        most: After how many steps it is left, if it does not end before.
-        **more: As for :class:`Recorder`.
+        max_steps: The number of steps after which the recording stops, if the episode goes on.
+        **more: Further arguments of :class:`Recorder`.
 
     Example:
         >>> import cranium, gymnasium
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
         >>> policy = cranium.train(env, "planner", steps=2000, until="solved").policy
-        >>> record(env, policy).outcome
+        >>> record(env, policy).status
         'success'
     """
     if not callable(policy):
         raise InvalidArgumentError(f"a policy is a function, not {shorten(policy)}")
     recorder = Recorder(env, seed=seed, **more)
     rng = np.random.default_rng(seed)
-    for _ in range(check_count("most", most)):
+    for _ in range(check_count("max_steps", max_steps)):
         ground, configuration = recorder.product.encoding.decode(recorder.observation)
         if recorder.step(policy(ground, configuration, rng)).over:
             break

@@ -1,4 +1,4 @@
-"""A moment as text: the map, the machine with its state marked, and what happened."""
+"""Format the steps of an episode as text: the map, the machine, the events and the reward."""
 
 from __future__ import annotations
 
@@ -6,46 +6,49 @@ import re
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing.labels import arrows
-from cranium.episodes.recording import Episode, Moment
+from cranium.episodes.recording import Episode, RecordedStep
 
-__all__ = ["as_text", "coloured", "facts", "machine_text", "plain"]
+__all__ = ["describe_step", "format_machine", "format_step", "keep_colours", "strip_control_codes"]
 
 HERE, ELSEWHERE = "▶ ", "  "
-ORDERS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)?", re.DOTALL)
-"""What a terminal takes for an order: some worlds colour their maps so."""
+CONTROL_CODES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)?", re.DOTALL
+)
+"""Control sequences of terminals. Some worlds colour their maps with them."""
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def plain(text: str) -> str:
-    r"""A text without orders to a terminal.
+def strip_control_codes(text: str) -> str:
+    r"""Remove the control codes of terminals from a text.
 
     Example:
-        >>> plain("S\x1b[41mF\x1b[0mH\x1b]0;title\x07\n")
+        >>> strip_control_codes("S\x1b[41mF\x1b[0mH\x1b]0;title\x07\n")
         'SFH\n'
     """
-    return "".join(c for c in ORDERS.sub("", text) if c == "\n" or c.isprintable())
+    return "".join(c for c in CONTROL_CODES.sub("", text) if c == "\n" or c.isprintable())
 
 
-def coloured(text: str) -> str:
-    r"""A text in which colours are the only orders to a terminal.
+def keep_colours(text: str) -> str:
+    r"""Remove all control codes of terminals from a text but those of colours.
 
     Example:
-        >>> coloured("S\x1b[41mF\x1b[0mH\x1b[2J")
+        >>> keep_colours("S\x1b[41mF\x1b[0mH\x1b[2J")
         'S\x1b[41mF\x1b[0mH'
     """
-    kept, place = [], 0
-    for match in ORDERS.finditer(text):
-        kept += [plain(text[place : match.start()]), match[0] if COLOUR.fullmatch(match[0]) else ""]
-        place = match.end()
-    return "".join([*kept, plain(text[place:])])
+    parts, end = [], 0
+    for match in CONTROL_CODES.finditer(text):
+        parts.append(strip_control_codes(text[end : match.start()]))
+        parts.append(match[0] if COLOUR.fullmatch(match[0]) else "")
+        end = match.end()
+    return "".join([*parts, strip_control_codes(text[end:])])
 
 
-def machine_text(machine: CountingRewardAutomaton, state: str) -> list[str]:
-    r"""A drawing of a machine in letters: each state with the arrows that leave it.
+def format_machine(machine: CountingRewardAutomaton, state: str) -> list[str]:
+    r"""Draw a machine as lines of text: each state with its transitions.
 
     Example:
         >>> import cranium
-        >>> print(*machine_text(cranium.library.load("anbcn"), "matching"), sep="\n")
+        >>> print(*format_machine(cranium.library.load("anbcn"), "matching"), sep="\n")
           counting
               → counting ⟨A ∧ ¬B ∧ ¬C, ∗, n+1, 0⟩
               → matching ⟨B ∧ ¬A ∧ ¬C, n>0, –, 0⟩
@@ -71,39 +74,39 @@ def machine_text(machine: CountingRewardAutomaton, state: str) -> list[str]:
     return lines
 
 
-def facts(episode: Episode, number: int) -> list[str]:
-    r"""What happened in a moment, a line each.
+def describe_step(episode: Episode, number: int) -> list[str]:
+    r"""Describe a step in lines: the action, the events, the configuration and the reward.
 
     Example:
         >>> import gymnasium
         >>> from cranium.episodes import record
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
-        >>> episode = record(env, lambda ground, configuration, rng: 0, most=3)
-        >>> print(*facts(episode, 3), sep="\n")
+        >>> episode = record(env, lambda ground, configuration, rng: 0, max_steps=3)
+        >>> print(*describe_step(episode, 3), sep="\n")
         step      3 of 3: right
         events    nothing
         machine   counting
         counters  n = 0
         reward    0 (0 in all)
     """
-    moment = episode.moments[number]
-    done = f": {moment.name}" if moment.name else ", the start"
+    recorded = episode.steps[number]
+    done = f": {recorded.name}" if recorded.name else ", the start"
     lines = [
-        f"step      {number} of {len(episode.moments) - 1}{done}",
-        f"events    {', '.join(sorted(moment.label)) or 'nothing'}",
-        f"machine   {moment.configuration.state}",
+        f"step      {number} of {len(episode.steps) - 1}{done}",
+        f"events    {', '.join(sorted(recorded.label)) or 'nothing'}",
+        f"machine   {recorded.configuration.state}",
     ]
     if episode.task.counters:
-        lines.append(f"counters  {counters(episode.task, moment)}")
-    lines.append(f"reward    {moment.reward:g} ({moment.total:g} in all)")
-    if moment.over:
-        lines.append(f"end       {episode.outcome}")
+        lines.append(f"counters  {_format_counters(episode.task, recorded)}")
+    lines.append(f"reward    {recorded.reward:g} ({recorded.total:g} in all)")
+    if recorded.over:
+        lines.append(f"end       {episode.status}")
     return lines
 
 
-def counters(machine: CountingRewardAutomaton, moment: Moment) -> str:
-    """The counters and their values; those of an overflow are unknown."""
-    values = moment.configuration.counters
+def _format_counters(machine: CountingRewardAutomaton, recorded: RecordedStep) -> str:
+    """Format the counters and their values; those of an overflow are unknown."""
+    values = recorded.configuration.counters
     if len(values) != len(machine.counters):
         return "passed their limit"
     return ", ".join(
@@ -111,16 +114,16 @@ def counters(machine: CountingRewardAutomaton, moment: Moment) -> str:
     )
 
 
-def as_text(episode: Episode, number: int) -> str:
-    """A moment as plain text.
+def format_step(episode: Episode, number: int) -> str:
+    """Format a step as plain text.
 
     Example:
         >>> import gymnasium
         >>> from cranium.episodes import record
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
-        >>> episode = record(env, lambda ground, configuration, rng: 0, most=3)
-        >>> as_text(episode, 0).splitlines()[-1]
+        >>> episode = record(env, lambda ground, configuration, rng: 0, max_steps=3)
+        >>> format_step(episode, 0).splitlines()[-1]
         'reward    0 (0 in all)'
     """
-    shown = [plain(episode.moments[number].text)] if episode.moments[number].text else []
-    return "\n".join([*shown, *facts(episode, number)])
+    shown = [strip_control_codes(episode.steps[number].text)] if episode.steps[number].text else []
+    return "\n".join([*shown, *describe_step(episode, number)])

@@ -1,4 +1,4 @@
-"""Episodes as films: GIF by Pillow, MP4 by the ffmpeg of the extra ``video``."""
+"""Write episodes as videos: GIF with Pillow, MP4 with the ffmpeg of the extra ``video``."""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cranium.episodes.frames import frames
+from cranium.episodes.frames import render_frames
 from cranium.episodes.recording import Episode
 from cranium.errors import EpisodeError, InvalidArgumentError, MissingExtraError, shorten
 from cranium.io import write_bytes
 
-__all__ = ["write_film"]
+__all__ = ["write_video"]
 
 SPEED = 4.0
 COLOURS = 128
 LAST = 2.0
-"""How many seconds the end is shown."""
+"""The number of seconds for which the last frame is shown."""
 Frames = Iterator[NDArray[np.uint8]]
 
 
-def write_film(episode: Episode, path: str | os.PathLike[str], *, speed: float = SPEED) -> None:
-    """Write an episode as a film, all or nothing.
+def write_video(episode: Episode, path: str | os.PathLike[str], *, speed: float = SPEED) -> None:
+    """Write an episode as a video. The file is written atomically.
 
     Args:
-        episode: An episode with pictures.
+        episode: An episode with images.
         path: A file that ends in ``.gif``, or in ``.mp4`` (extra ``video``).
-        speed: How many steps are shown in a second.
+        speed: The number of steps per second.
 
     Example:
         >>> import gymnasium, tempfile
         >>> from cranium.episodes import record
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0")
-        >>> episode = record(env, lambda ground, state, rng: 0, most=2, pictures=True)
+        >>> episode = record(env, lambda ground, state, rng: 0, max_steps=2, pictures=True)
         >>> path = Path(tempfile.mkdtemp()) / "film.gif"
-        >>> write_film(episode, path)
+        >>> write_video(episode, path)
         >>> path.read_bytes()[:3]
         b'GIF'
     """
     found = Path(path)
     makers: dict[str, Callable[[Frames, int, float], bytes]] = {".gif": _gif, ".mp4": _mp4}
     if found.suffix.lower() not in makers:
-        raise EpisodeError(f"a film ends in .gif or .mp4, not {shorten(found.suffix)}")
+        raise EpisodeError(f"a video ends in .gif or .mp4, not {shorten(found.suffix)}")
     check_speed(speed)
-    count = len(episode.moments)
-    write_bytes(found, makers[found.suffix.lower()](frames(episode), count, speed))
+    count = len(episode.steps)
+    write_bytes(found, makers[found.suffix.lower()](render_frames(episode), count, speed))
 
 
 def check_speed(speed: float) -> None:
-    """Refuse a number of steps a second that nobody could watch."""
+    """Check a number of steps per second."""
     if not isinstance(speed, int | float) or not 0.1 <= speed <= 50:
         raise InvalidArgumentError(
-            f"a speed is from 0.1 to 50 steps a second, not {shorten(speed)}"
+            f"a speed is from 0.1 to 50 steps per second, not {shorten(speed)}"
         )
 
 
@@ -83,7 +83,7 @@ def _mp4(pictures: Frames, count: int, speed: float) -> bytes:  # noqa: ARG001 -
     first = next(pictures)
     height, width, _ = first.shape
     told = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {speed:g} -i -"
-    # Browsers and phones play this kind; the pictures' sides are even already.
+    # Browsers and phones play this format. Width and height are even already.
     wanted = "-c:v libx264 -pix_fmt yuv420p -movflags +faststart -loglevel error -y"
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "film.mp4"
@@ -91,12 +91,12 @@ def _mp4(pictures: Frames, count: int, speed: float) -> bytes:  # noqa: ARG001 -
         with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as ffmpeg:  # noqa: S603
             said = _feed(ffmpeg, chain([first], pictures), round(LAST * speed))
         if ffmpeg.returncode:
-            raise EpisodeError(f"ffmpeg could not write the film: {said[-300:]}")
+            raise EpisodeError(f"ffmpeg could not write the video: {said[-300:]}")
         return path.read_bytes()
 
 
 def _feed(ffmpeg: subprocess.Popen[bytes], pictures: Frames, again: int) -> str:
-    """Hand over one picture after the other, the last several times; what is said to it."""
+    """Write the frames to ffmpeg, repeating the last one. Returns ffmpeg's standard error."""
     assert ffmpeg.stdin is not None
     assert ffmpeg.stderr is not None
     with suppress(BrokenPipeError):  # it has ended, and says why
