@@ -53,7 +53,12 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from cranium.assist.specification import Verdict
+    from cranium.automata.trace import Trace
+    from cranium.automata.transition import Transition
 
 DISTRIBUTION = "cranium-rl"
 """The name of the package for pip; it is imported as ``cranium``."""
@@ -233,8 +238,8 @@ class RunError(CraniumError, RuntimeError):
         trace: The run until then, if it was one (a ``Trace``).
     """
 
-    fired: tuple[Any, ...] = ()
-    trace: Any = None
+    fired: tuple[Transition, ...] = ()
+    trace: Trace | None = None
 
 
 class CounterUnderflowError(RunError):
@@ -383,7 +388,7 @@ class EpisodeError(CraniumError, ValueError):
 
 
 class AssistError(CraniumError):
-    """Words that did not become a task."""
+    """A task in words could not be turned into an automaton."""
 
 
 class ModelError(AssistError, RuntimeError):
@@ -402,10 +407,10 @@ class DisagreementError(AssistError, ValueError):
     """No machine was found that the description, the examples and the checks agree on.
 
     Attributes:
-        verdict: What was tried, and what spoke against it (a ``Verdict``), if it got that far.
+        verdict: The answers of the model and their problems, if there are any.
     """
 
-    verdict: Any = None
+    verdict: Verdict | None = None
 
 
 class MissingExtraError(CraniumError, RuntimeError):

@@ -1,4 +1,4 @@
-"""A call to a language model ends with an error of ours, whatever the server does."""
+"""Deadlines and size limits of calls to a language model, with servers that misbehave."""
 
 from __future__ import annotations
 

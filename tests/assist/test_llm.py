@@ -1,4 +1,4 @@
-"""A real model that can do the task: how often it does. Needs ``make test-llm``."""
+"""How often a real language model specifies a task correctly (``make test-llm``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real model on this machine: too small for the tasks, so what it says has to be refused."""
+"""Local models and their server: downloads, keys, ports, and a model too small for the tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a real model answered, once more: the conversations were recorded with ``measure.py``."""
+"""Recorded conversations with a real model, replayed: right, wrong and refused machines."""
 
 from __future__ import annotations
 

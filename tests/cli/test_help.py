@@ -1,4 +1,4 @@
-"""cranium --help and cranium COMMAND --help: what each command says of itself."""
+"""cranium --help and cranium COMMAND --help: a summary, when to use it, and a valid example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in files, names and replies gives no orders to the terminal, whichever command prints it."""
+"""Control characters (escape sequences) in files, names and replies are never printed by any command."""
 
 from __future__ import annotations
 

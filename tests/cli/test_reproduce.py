@@ -1,4 +1,4 @@
-"""The experiments as a user meets them: one command, its figures, the tables and the page."""
+"""cranium reproduce, results and report: trials, figures, tables and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing is worked for in vain: places are tried before the work, and an end that is asked for saves."""
+"""Output paths are checked before the work, and results are saved on Ctrl-C, SIGTERM and SIGHUP."""
 
 from __future__ import annotations
 

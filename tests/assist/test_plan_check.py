@@ -1,4 +1,4 @@
-"""What speaks against a plan, and that nothing held back is told."""
+"""The checks of plans: heuristics on the words, examples, and held-out examples that stay hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Automata as models write them: the paper's own answer, and other ways of saying it."""
+"""Reading automata from the answers of models: transition functions, arrows, tables, sentences."""
 
 from __future__ import annotations
 
