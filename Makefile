@@ -10,7 +10,7 @@ BENCHMARKS_DEEP := sb3_buffer deep network_inputs
 BENCHMARKS_LONG := continuous deviation sb3_shares
 BENCHMARKS_FUZZ := fuzz
 
-.PHONY: help reproduction demo test test-faults test-model test-llm test-ray test-sb3 check format docs pictures \
+.PHONY: help reproduction demo test test-fast test-faults test-model test-llm test-ray test-sb3 check format docs pictures \
 	bench bench-deep bench-long fuzz smoke smoke-deep clean
 
 help:  ## this list
@@ -26,6 +26,9 @@ demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw
 
 test: $(VENV)/.dev  ## all tests but those of the targets below
 	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray and not faults and not local_model and not llm"
+
+test-fast: $(VENV)/.dev  ## the tests of make test that are not marked slow: while you work
+	$(BIN)/python -m pytest -n auto -m "not slow and not sb3 and not ray and not faults and not local_model and not llm"
 
 test-model: $(VENV)/.dev  ## the tests that need a small language model (fetches 98 MB)
 	$(BIN)/python -m pytest -m local_model tests/assist src/cranium/assist

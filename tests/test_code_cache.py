@@ -15,7 +15,10 @@ import cranium
 from cranium._runtime import jit
 from cranium._runtime.code_cache import CodeCache, stamped_files
 
-pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled"),
+]
 
 RUN = """
 import numpy as np

@@ -25,6 +25,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return [(m["language"].strip(), m["body"]) for m in BLOCK.finditer(page.read_text())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -15,6 +15,8 @@ from cranium._runtime import interrupt
 from cranium._runtime.interrupt import finishing, held, holding
 from cranium._runtime.jit import whole_compilations
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def heard():

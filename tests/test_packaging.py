@@ -8,9 +8,13 @@ import tomllib
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 import cranium
 from cranium import errors
 from cranium.experiments import records
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -14,6 +14,8 @@ from cranium.aamdp.registry import make_env
 from cranium.aamdp.tabular_product import TabularProduct, _KeySet
 from cranium.learners import evaluation
 
+pytestmark = pytest.mark.slow
+
 ARRAYS = ("state", "configuration", "first", "next_pair", "probability", "reward", "success", "initial")  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from support.hostile_servers import serving_badly, whole
 from cranium import assist
 from cranium.errors import InvalidArgumentError, ModelError
 
+pytestmark = pytest.mark.slow
+
 HELLO = assist.Request(({"role": "user", "content": "Hello"},))
 
 

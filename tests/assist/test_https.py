@@ -15,6 +15,8 @@ from support.hostile_servers import whole
 from cranium import assist
 from cranium.errors import ModelError
 
+pytestmark = pytest.mark.slow
+
 HELLO = assist.Request(({"role": "user", "content": "Hello"},))
 
 

@@ -27,6 +27,8 @@ from cranium.errors import (
     UnknownNameError,
 )
 
+pytestmark = pytest.mark.slow
+
 WORDS = "Collect one item of mail and deliver it to a person. Never break a decoration."
 EVENTS = {"M": "mail is collected", "P": "mail is delivered", "D": "a decoration breaks"}
 EXAMPLES = {"accept": ["M P"], "reject": ["M M P", "M D P", "P M"]}

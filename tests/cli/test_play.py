@@ -19,6 +19,8 @@ from cranium.episodes import Recorder
 from cranium.episodes.text import describe_step
 from cranium.formats import library
 
+pytestmark = pytest.mark.slow
+
 RIGHT, LEFT, UP, DOWN = "\x1b[C", "\x1b[D", "\x1b[A", "\x1b[B"
 HOME, END = "\x1b[H", "\x1b[F"
 TO_A = (UP, UP, LEFT, LEFT, LEFT, UP)

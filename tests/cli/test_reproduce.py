@@ -23,6 +23,8 @@ from cranium.cli import app
 from cranium.errors import EngineError
 from cranium.experiments.local_engine import ClosesOnExit
 
+pytestmark = pytest.mark.slow
+
 GOOD, FAILED, BAD, INTERRUPTED = 0, 1, 2, 130
 NAMES = [
     *("letter", "letter-paper", "complexity", "office"),

@@ -21,6 +21,8 @@ from cranium.episodes.frames import render_frames
 from cranium.errors import CraniumError
 from cranium.formats import library
 
+pytestmark = pytest.mark.slow
+
 MARKED = (255, 217, 102)
 
 

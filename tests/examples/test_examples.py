@@ -18,6 +18,8 @@ from cranium import languages
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.worlds import enumerate_env
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 NAMES = sorted(path.stem for path in EXAMPLES.glob("*.py") if not path.stem.startswith("sb3"))

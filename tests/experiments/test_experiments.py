@@ -23,6 +23,8 @@ from cranium.experiments.complexity import MACHINES
 from cranium.experiments.results import export, find_studies, read_study, to_rows
 from cranium.experiments.statistics import summarise
 
+pytestmark = pytest.mark.slow
+
 LETTER = LetterConfig(times=(1,), trials=2, methods=("CQL", "CRM"), tuning_trials=1)
 PAPER = LetterConfig(protocol="paper", times=(1,), trials=1, methods=("CQL",))
 OFFICE = OfficeConfig(

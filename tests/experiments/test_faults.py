@@ -45,6 +45,8 @@ from cranium.experiments.trial import Job, TrainingTrial
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study
 
+pytestmark = pytest.mark.slow
+
 CONFIG = ComplexityConfig(trials=2, most=1)
 JOBS = 8
 

@@ -22,6 +22,8 @@ from cranium.experiments.execution import run_trial
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import read_record
 
+pytestmark = pytest.mark.slow
+
 CONFIG = ComplexityConfig(trials=2, most=1)
 ELSEWHERE = "0" * 12
 JOBS = 8

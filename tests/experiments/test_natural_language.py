@@ -27,6 +27,8 @@ from cranium.figures.studies import draw_study, find_machines
 from cranium.formats import library
 from cranium.formats.files import loads
 
+pytestmark = pytest.mark.slow
+
 SMALL = NaturalLanguageConfig(trials=2, methods=("CQL", "CRM", "planner"), tuning_trials=1)
 PLANNER = NaturalLanguageConfig(trials=1, methods=("planner",))
 OTHER = replace(PLANNER, description="Collect a coffee and deliver it to a person.")

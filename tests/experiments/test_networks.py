@@ -20,6 +20,8 @@ from cranium.experiments.results import read_study
 from cranium.figures.deep import arrange_panels, caption, draw
 from cranium.figures.page import write_report
 
+pytestmark = pytest.mark.slow
+
 
 def jobs(**more):
     return NetworksConfig(trials=2, **more).jobs(Store("nowhere"))

@@ -37,6 +37,8 @@ from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
 from cranium.experiments.trial import Job, TrainingTrial
 
+pytestmark = pytest.mark.slow
+
 CONFIG = ComplexityConfig(trials=4, most=1)
 
 

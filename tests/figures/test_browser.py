@@ -7,6 +7,8 @@ import subprocess
 import pytest
 from support.browser import chromium
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def no_browser(monkeypatch):

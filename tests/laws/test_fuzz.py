@@ -17,6 +17,8 @@ from cranium.automata.alphabet import parse_word
 from cranium.errors import CraniumError
 from cranium.languages import parse_language
 
+pytestmark = pytest.mark.slow
+
 TORO_ICARTE = """0 # initial state
 [2] # terminal state
 (0,0,'!f&!n',ConstantRewardFunction(0))

@@ -30,6 +30,8 @@ from cranium.episodes import load_episode, record, save_episode
 from cranium.errors import CraniumError, FileFormatError
 from cranium.worlds import LetterEnv, PointWorld
 
+pytestmark = pytest.mark.slow
+
 MOST_MEMORY = 256 << 20
 
 

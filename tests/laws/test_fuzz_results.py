@@ -44,6 +44,8 @@ from cranium.experiments.results import (
 )
 from cranium.figures.page import write_report
 
+pytestmark = pytest.mark.slow
+
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 7, 10**9, 10**18, 10**30, 0.5, -0.0, 1e300, float("inf"), float("nan"),
     "", "x", "CQL", "\ud800", "3", [], [1], [[]], [[1, 2]], [[1, 2, 3], [4]], {}, {"a": 1}, {"a": None},

@@ -91,6 +91,7 @@ def test_an_outlier_pulls_no_more_than_its_sign():
     assert slopes.tolist() == [-1.0, -0.5, 0.25, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["real", "some", "all"])
 @pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
 def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
@@ -141,6 +142,7 @@ def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
 # The loop
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_the_fused_loop_is_the_naive_algorithm(double):
     config = DeepConfig(
@@ -173,6 +175,7 @@ def test_the_fused_loop_is_the_naive_algorithm(double):
         alike(run.life.learned.network, naive.network)
 
 
+@pytest.mark.slow
 def test_the_updates_of_td3_are_the_naive_ones():
     with jax.enable_x64():  # Adam follows signs: a rounding error soon makes a difference
         run = run_of(letter(), DeepConfig(hidden=(4,), replay=10, num_counterfactuals=10_000))
@@ -241,6 +244,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", VARIANTS)
 def test_the_same_seed_gives_the_same_network_however_often_it_is_looked_at(more):
     env = letter(times=(1, 2))
@@ -300,6 +304,7 @@ def replace_otherwise(machine):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cranium.errors.UnsoundLabelsWarning")
 def test_a_policy_goes_on_beyond_the_numbers_it_was_trained_with():
     told = {"observation": "paper"}  # which does not give N away
@@ -578,6 +583,7 @@ def test_without_jax_one_line_says_what_to_install(monkeypatch):
         train(letter(), "cdqn", steps=10)
 
 
+@pytest.mark.slow
 def test_every_slot_of_a_great_replay_is_drawn_equally_often():
     """There are 2²³ numbers from 0 to 1 in single precision, and half as many slots again."""
     size = 3 << 22

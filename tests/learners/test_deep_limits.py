@@ -20,6 +20,8 @@ from cranium.learners import train
 from cranium.learners.deep import fused
 from cranium.learners.deep.optimiser import huber
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"hidden": (16,), "warmup": 10, "batch": 8, "replay": 200}
 
 

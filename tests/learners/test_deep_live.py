@@ -28,6 +28,8 @@ from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables.space import open_space
 from cranium.worlds import PointWorld
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluation_episodes": 1}
 
 

@@ -16,6 +16,8 @@ from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables.space import open_space
 from cranium.worlds import Ball, WaterWorld
 
+pytestmark = pytest.mark.slow
+
 SMALL = {"moving": False, "radius": 0.1, "thrust": 0.05, "top_speed": 0.1}
 TOLD = {
     "evaluate_every": 1000,
