@@ -118,7 +118,7 @@ def test_ground_observations_that_stable_baselines_cannot_read_are_refused(groun
 
         def step(self, action):
             self.events = frozenset("A")
-            return self.look(), 0.0, False, False, {}
+            return self.evaluate_now(), 0.0, False, False, {}
 
     world = World()
     world.observation_space = ground

@@ -122,17 +122,17 @@ class Clock(gym.Env):
 
     def reset(self, *, seed=None, options=None):
         self.time += 1
-        return self.look(), {}
+        return self.evaluate_now(), {}
 
     def step(self, action):
-        before = self.look()
+        before = self.evaluate_now()
         self.time += 1
         drawn = frozenset(e for e in self.vocabulary if self.rng.random() < 0.4)
         given = self.given(self.time) if callable(self.given) else self.given
         self.events = drawn if given is None else given
         ended, cut = (bool(self.rng.random() < self.ends) for _ in range(2))
         own = float(self.rng.integers(3))
-        after = self.look()
+        after = self.evaluate_now()
         self.log[tuple(before)] = (before, action, after, self.events, ended, own)
         return after, own, ended, cut and not ended, {}
 

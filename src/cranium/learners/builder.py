@@ -11,6 +11,7 @@ import numpy as np
 from cranium.aamdp.planning import find_product
 from cranium.aamdp.product import shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
+from cranium.counterfactual.sets import Current, configuration_set
 from cranium.errors import InvalidArgumentError, WorldError, shorten
 from cranium.learners.agent import Agent, Problem
 from cranium.learners.agent_run import AgentRun
@@ -71,12 +72,12 @@ class RunBuilder:
         return self.live(env, live(), discretise, seed)
 
     def tabular(self, model: TabularProduct, evaluator: TabularEvaluator, seed: int) -> Run:
-        """A run in arrays."""
+        """Build a run in arrays, compiled."""
         from cranium.learners.tabular.fused import TabularRun, warn_if_unsound
 
         self.horizon = model.world.limit_horizon(self.horizon)
-        imagines = getattr(self.config, "configurations", "") in ("seen", "reachable")
-        if imagines or isinstance(self.config, OptionsConfig):
+        chosen = configuration_set(getattr(self.config, "configurations", "current"))
+        if not isinstance(chosen, Current) or isinstance(self.config, OptionsConfig):
             warn_if_unsound(self.product, model.world)
         automaton, space = self.product.automaton, model.space
         if self.counter_limit is not None:
@@ -102,7 +103,7 @@ class RunBuilder:
         discretise: Callable[[Any], Any] | None,
         seed: int,
     ) -> Run:
-        """A run in an environment that steps in Python."""
+        """Build a run in an environment that steps in Python."""
         from cranium.learners.tabular.live import LiveRun
 
         given = self.counter_limit is not None

@@ -1,4 +1,4 @@
-"""What a learner is told: rates, exploration, discount, and what it imagines.
+"""The settings of learners: rates, exploration, discount, counterfactual configurations.
 
 Configs are frozen: what a result was made with can be read off it.
 """
@@ -94,7 +94,7 @@ class AgentConfig(LearnerConfig):
 
 @dataclass(frozen=True)
 class TabularConfig(LearnerConfig):
-    """The settings of Q-learning on the product, with or without imagined experience.
+    """The settings of Q-learning on the product, with or without counterfactual experience.
 
     Attributes:
         configurations: The configurations for which every transition is relabelled: only the

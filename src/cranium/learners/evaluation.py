@@ -1,4 +1,4 @@
-"""What a policy is worth: greedy, apart from training, for each instance of the task."""
+"""Evaluate policies: without exploration, for each instance of the task."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def evaluate(
     seed: int = 0,
     discount: float | None = None,
 ) -> Evaluation:
-    """Follow a policy, exactly where the world is finite, else for some episodes.
+    """Evaluate a policy: exactly in a finite world, otherwise by running episodes.
 
     Args:
         env: The product, perhaps with wrappers around it.
@@ -113,7 +113,7 @@ def listed(
     most: int = LISTED,
     max_states: int | None = None,
 ) -> TabularProduct | None:
-    """The product as arrays, or None if it cannot be made into arrays, or is too large."""
+    """Return the product as arrays, or None if it cannot be enumerated or is too large."""
     try:
         product = find_product(env, transparent=True)
         return tabulate_product(
@@ -158,7 +158,7 @@ class TabularEvaluator(Evaluator):
         optimum: bool = False,
         confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
     ) -> Evaluation:
-        """What a policy does in each instance."""
+        """Evaluate a policy in each instance."""
         model = self.model
         count = getattr(policy, "num_actions", "continuous")
         if count != model.world.num_actions:

@@ -1,4 +1,4 @@
-"""The loop that learns and evaluates by turns, and what comes of it."""
+"""The training loop: learn and evaluate by turns, and make the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What was learned, and how it went.
+    """The result of a training: the policy, its evaluation and the learning curve.
 
     Attributes:
         learner: The id of the learner.
@@ -87,7 +87,7 @@ class TrainingResult:
 
     @cached_property
     def policy(self) -> Policy:
-        """What was learned, worked out when it is asked for."""
+        """The learned policy, computed when it is first asked for."""
         return self.learned()
 
     def __reduce__(self) -> Any:
@@ -120,7 +120,7 @@ class RunMetadata(NamedTuple):
 
 
 class Loop:
-    """Learns and evaluates by turns."""
+    """The training loop of one run: learns and evaluates by turns."""
 
     def __init__(
         self, run: Run, steps: int, every: int, until: Until, gap: float | None, about: RunMetadata
@@ -140,7 +140,7 @@ class Loop:
 
     @property
     def done(self) -> int:
-        """How many samples were drawn."""
+        """The number of samples so far."""
         return self.run.samples
 
     @property
@@ -149,25 +149,25 @@ class Loop:
         return self.run.exploration
 
     def go(self, watch: ProgressBar) -> None:
-        """Learn until it is enough, or somebody interrupts."""
+        """Train until a stopping rule holds, or somebody interrupts."""
         try:
             while self.done < self.steps:
                 target = self.target
                 while self.done < target and not self.has_streak():
                     self._learn(target - self.done)
                     watch.show(self.done, self.exploration, self.run.ends, self.curve)
-                if self.look() or self.has_streak():
+                if self.evaluate_now() or self.has_streak():
                     return
         except KeyboardInterrupt:
             self.interrupted = True
 
     @property
     def target(self) -> int:
-        """After how many samples it is evaluated next."""
+        """The number of samples after which the next evaluation is due."""
         return min((self.done // self.every + 1) * self.every, self.steps)
 
     def has_streak(self) -> bool:
-        """Read what is new in the log; whether a streak that was asked for is complete."""
+        """Read the new part of the log; return whether the streak is complete."""
         finder = self.streak
         return finder is not None and finder.read(self.run.logged(finder.read_so_far)) is not None
 
@@ -181,7 +181,7 @@ class Loop:
         self.check(status)
 
     def check(self, status: int) -> None:
-        """Raise what a status says, if it says that something is wrong."""
+        """Raise the error of a negative status."""
         if status < 0:
             refused = self.run.error(status)
             raise self._placed(
@@ -192,14 +192,14 @@ class Loop:
             )
 
     def _placed(self, problem: CraniumError) -> CraniumError:
-        """The error, with the sample and the configuration."""
+        """Add the sample and the configuration to an error message."""
         x = self.run.configuration
         problem.message = f"after {self.done:,} samples, in {x}: {problem.message}"
         problem.args = (problem.message,)
         return problem
 
-    def look(self) -> bool:
-        """Evaluate; whether to stop."""
+    def evaluate_now(self) -> bool:
+        """Evaluate the greedy policy and return whether to stop."""
         # A function may ask how near the optimum the policy is, and whether it is solved.
         asked, last = callable(self.until), self.done >= self.steps
         optimum = self.gap is not None or asked or last
@@ -215,7 +215,7 @@ class Loop:
         return callable(self.until) and bool(self.until(found))
 
     def _final(self) -> Evaluation:
-        """The evaluation at the end, with the optimum where there is one."""
+        """The final evaluation, with the optimum where there is one."""
         last = self.last
         if last is not None and self.is_final and self.curve[-1][0] == self.done:
             return last  # nothing was learned since
@@ -223,7 +223,7 @@ class Loop:
         return found
 
     def _evaluated(self) -> Evaluation:
-        """The evaluation at the end; whoever interrupts it, too, gets the one that is quickest."""
+        """The final evaluation. If it is interrupted, too, a cheaper one takes its place."""
         try:
             return self._final()
         except KeyboardInterrupt:
@@ -233,7 +233,7 @@ class Loop:
         return found
 
     def result(self) -> TrainingResult:
-        """What came of it."""
+        """Make the result."""
         learner, config, seed, world, encoding = self.about
         run = self.run
         self.has_streak()  # it may be complete, although Ctrl-C came first
@@ -273,7 +273,7 @@ class Loop:
 
 
 def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
-    """Learn with several seeds at once; each is looked at when it would be if it were alone."""
+    """Train several seeds at once; each is evaluated when it would be if it were alone."""
     from cranium.learners.deep.vmap_seeds import learn_together
 
     going = list(loops)
@@ -297,8 +297,8 @@ def _fused_runs(loops: Sequence[Loop]) -> list[FusedRun]:
 
 
 def _is_through(loop: Loop, target: int) -> bool:
-    """Look at a loop if that is due; whether it has reached its end."""
+    """Evaluate a loop if that is due, and return whether it has ended."""
     streak = loop.has_streak()
     if not streak and loop.done < target:
         return False
-    return loop.look() or streak or loop.done >= loop.steps
+    return loop.evaluate_now() or streak or loop.done >= loop.steps

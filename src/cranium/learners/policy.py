@@ -1,4 +1,4 @@
-"""What was learned: values of actions, for observations and configurations."""
+"""Tabular policies: action values for observations and configurations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Unknown = Literal["error", "random", "nearest"]
 
 @dataclass(frozen=True, eq=False)
 class Policy(Acting):
-    """The greedy policy of what was learned: O observations, X configurations, A actions.
+    """The greedy policy of a table: O observations, X configurations, A actions.
 
     :meth:`act` takes an observation and ``info``. Calling the policy takes the ground observation
     and the configuration. Observations with the same numbers are the same observation, for any
@@ -104,7 +104,7 @@ class Policy(Acting):
         configuration: Configuration,
         rng: np.random.Generator | None = None,
     ) -> int:
-        """The best action, the first if there are several; as the environment calls it.
+        """Return the greedy action, as the environment numbers it; the first of several.
 
         Example:
             >>> import cranium
@@ -121,7 +121,7 @@ class Policy(Acting):
 
     @property
     def num_actions(self) -> int:
-        """How many actions there are.
+        """The number of actions.
 
         Example:
             >>> import cranium
@@ -133,7 +133,7 @@ class Policy(Acting):
 
     @property
     def action_space(self) -> gym.Space[Any]:
-        """The actions, as the environment calls them.
+        """The action space of the environment.
 
         Example:
             >>> import cranium
@@ -144,7 +144,7 @@ class Policy(Acting):
         return gym.spaces.Discrete(self.num_actions, start=self.first_action)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a ``.npz`` file, which :meth:`load` reads.
+        """Write the policy to a ``.npz`` file, which :meth:`load` reads.
 
         Example:
             >>> import cranium, tempfile
@@ -196,7 +196,7 @@ class Policy(Acting):
         return load_policy(path, env, build, rewards=rewards, discretises=discretises)
 
     def with_unknown(self, unknown: Unknown) -> Policy:
-        """The same policy, with another answer to what it never learned.
+        """Return the same policy with another rule for unknown observations and configurations.
 
         Example:
             >>> import cranium
@@ -208,7 +208,7 @@ class Policy(Acting):
         return replace(self, unknown=unknown)
 
     def number(self, observation: Any) -> int | None:
-        """The number of an observation; None if an action is to be drawn.
+        """Return the row of an observation; None if a random action is to be taken.
 
         Example:
             >>> import cranium
@@ -246,7 +246,7 @@ class Policy(Acting):
         return number
 
     def place(self, configuration: Configuration) -> int | None:
-        """The number of a configuration; None if an action is to be drawn.
+        """Return the column of a configuration; None if a random action is to be taken.
 
         Example:
             >>> import cranium
@@ -281,7 +281,7 @@ class Policy(Acting):
     def actions(
         self, observations: Sequence[Any], configurations: Sequence[Configuration], any_action: int
     ) -> NDArray[np.int64]:
-        """The best actions for all of them, counted from 0: [O, X].
+        """Return the greedy actions of several observations and configurations, from 0: [O, X].
 
         ``any_action`` stands where one is to be drawn, and ``any_action - 1`` where asking the
         policy would be an error.

@@ -1,4 +1,4 @@
-"""How training goes, on standard error."""
+"""The progress bar of a training, on standard error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["ProgressBar"]
 
 
 class ProgressBar:
-    """A line with the samples, their speed, and what the greedy policy and the learner achieve."""
+    """A line with the samples, their rate, and the success of the learner and its greedy policy."""
 
     def __init__(self, wanted: bool, what: str, steps: int) -> None:
         self.wanted = wanted
@@ -47,7 +47,7 @@ class ProgressBar:
     def show(
         self, done: int, exploration: float, ends: Any, curve: list[tuple[float, ...]]
     ) -> None:
-        """Say how far it has come."""
+        """Update the line."""
         if self.bar is None:
             return
         speed = self.bar.tasks[self.task].speed

@@ -65,7 +65,7 @@ def train(
     """Learn a task.
 
     A finite world is made into arrays, and the whole loop runs compiled; any other environment
-    steps in Python. The result says which; it is the same if the same configurations are imagined.
+    steps in Python. The result says which; it is the same if the same configurations are relabelled.
     Ctrl-C returns what was learned so far.
 
     Args:
@@ -81,12 +81,12 @@ def train(
             ``streak_at`` of the result is exact.
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
-        counter_limit: The greatest counter value of imagined configurations (at most the product's
+        counter_limit: The greatest counter value of counterfactual configurations (at most the product's
             own limit). A training episode that passes it overflows. Evaluations and the optimum are
             still about the task of the product: there an episode that passes this limit is a
-            failure. By default the limit is the product's. The learner then imagines the
-            configurations that can occur in this world; in Python, all configurations if there are
-            at most 2,000, and otherwise those that it has met.
+            failure. By default the limit is the product's. Transitions are then relabelled
+            with the configurations that can occur in this world; in Python, with all if there are
+            at most 2,000, and otherwise with those that were met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
         evaluate_every: The number of samples between two evaluations of the greedy policy. By
             default there are a hundred evaluations. In a world that is not finite there are ten, if
@@ -230,7 +230,7 @@ def _prepare(
     log: bool = False,
     **settings: Any,
 ) -> Loop:
-    """Everything before the first sample."""
+    """Check the arguments and build the training loop."""
     check_count("steps", steps)
     check_count("seed", seed, least=0)
     every = max(steps // 100, 1)
@@ -286,7 +286,7 @@ def _model(
     path: str,
     network: bool = False,
 ) -> tuple[TabularProduct | None, str | None]:
-    """The product as arrays, or None if the environment is to step in Python.
+    """Return the product as arrays, or None if the environment is to step in Python.
 
     The arrays have the product's counter limit, not the learner's, because the task of the product
     is what is evaluated. If these would be too large, they have the learner's limit, and the second

@@ -128,12 +128,12 @@ class DeepAgent:
             used = config.batch * config.target_every // config.train_every  # in its lifetime
             self.method = self.method._replace(table=entries <= min(used // 2, MOST))
 
-    def met(self, _: int, observation: Any) -> None:
-        """An observation has got a number."""
+    def add_observation(self, _: int, observation: Any) -> None:
+        """Note that an observation has been given a number."""
         self.seen.append(self.encoding.encode_ground(observation))
 
     def policy(self, learned: Any) -> Any:
-        """What was learned."""
+        """Return the learned policy."""
         network = jax.tree.map(np.asarray, learned.network)
         if isinstance(self.config, ActorConfig):
             low, high = self.actions.low, self.actions.high  # type: ignore[attr-defined]

@@ -54,7 +54,7 @@ class FusedRun(LearnerRun[DeepAgent]):
             self.life = new_life(agent.key, world, self.machine, weights, state, **told)
 
     def learn(self, steps: int) -> int:
-        """Take up to so many samples; a status."""
+        """Take up to so many samples; returns a status."""
         agent = self.agent
         told = (agent.rates, agent.horizon, np.int32(min(steps, CHUNK)))
         with held():
@@ -77,23 +77,23 @@ class FusedRun(LearnerRun[DeepAgent]):
         return kernels.RUNNING if finite else kernels.NOT_FINITE
 
     def logged(self, first: int = 0) -> Floats:
-        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""
         self.log.empty(int(self.ends[0]))
         return self.log.rows(first)
 
     def error(self, status: int) -> CraniumError | None:
-        """The machine's own error, if it refused to go on."""
+        """Return the error of a negative status, if it is one of the machine or of a rule."""
         return self.agent.tables.error(status)
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
-        """Run some episodes with the greedy policy."""
+        """Evaluate the greedy policy by running episodes."""
         found: Evaluation = self.evaluator.evaluate_policy(
             self.policy(), optimum=optimum, confirm=confirm
         )
         return found
 
     def policy(self) -> Any:
-        """What was learned."""
+        """Return the learned policy."""
         return self.agent.policy(self.life.learned)
 
 

@@ -55,7 +55,7 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         self.guard = Guard(env, product)
         self.env, self.product, self.agent, self.evaluator = env, product, agent, evaluator
         self.seed: int | None = seed
-        self.ends = [0.0] * 4  # as in kernels.go_on
+        self.ends = [0.0] * 4  # as in kernels.advance
         self.log = EpisodeLog(wanted=log)
         self.rows: dict[frozenset[str], int] = {}
         self.known = np.zeros(0, bool)
@@ -84,7 +84,7 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         )
 
     def learn(self, steps: int) -> int:
-        """Take up to so many samples; a status."""
+        """Take up to so many samples; returns a status."""
         for _ in range(min(steps, CHUNK)):
             self._step()
             if self.agent.tables.position[kernels.SAMPLES] % self.agent.config.train_every == 0:
@@ -231,7 +231,7 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         self.ground = None
 
     def logged(self, first: int = 0) -> Floats:
-        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""
         return self.log.rows(first)
 
     def error(self, status: int) -> CraniumError | None:  # noqa: ARG002
@@ -239,11 +239,11 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         return None
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
-        """Run some episodes with the greedy policy."""
+        """Evaluate the greedy policy by running episodes."""
         return self.evaluator.evaluate_policy(self.policy(), optimum=optimum, confirm=confirm)
 
     def policy(self) -> Any:
-        """What was learned."""
+        """Return the learned policy."""
         return self.agent.policy(self.learned)
 
 

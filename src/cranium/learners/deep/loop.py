@@ -34,7 +34,7 @@ class Life(NamedTuple):
     age: Array
     refused: Array  # whether the machine refused to go on from here
     ends: Array  # [4]; episodes, successes, overflows, what the running episode paid
-    log: Array  # [M + 1, 3]; as in kernels.go_on; the last row is written on when nothing ends
+    log: Array  # [M + 1, 3]; as in kernels.advance; the last row is written on when nothing ends
     known: Array  # [X]; which counter values were seen when the learner chose an action
     learned: Any
     replay: Replay

@@ -125,7 +125,7 @@ class NetworkPolicy(_Policy):
 
     @property
     def action_space(self) -> spaces.Space[Any]:
-        """The actions, as the environment calls them."""
+        """The action space of the environment."""
         return spaces.Discrete(self.num_actions, start=self.first_action)
 
     def values(
@@ -169,7 +169,7 @@ class NetworkPolicy(_Policy):
         configurations: Sequence[Configuration],
         any_action: int,
     ) -> NDArray[np.int64]:
-        """The best actions for all of them, counted from 0: [O, X].
+        """Return the greedy actions of several observations and configurations, from 0: [O, X].
 
         ``any_action - 1`` stands where asking the policy would be an error.
         """
@@ -221,7 +221,7 @@ class ActorPolicy(_Policy):
 
     @property
     def action_space(self) -> spaces.Space[Any]:
-        """The actions, as the environment calls them."""
+        """The action space of the environment."""
         return spaces.Box(self.low, self.high, dtype=self.low.dtype.type)
 
 

@@ -45,16 +45,16 @@ class Numbering:
 
     @property
     def fits(self) -> bool:
-        """Whether it can be used."""
+        """Whether the vectors are few enough to be numbered."""
         return 0 < self.total <= MAX_VECTORS
 
     def code(self, observation: Any) -> int:
-        """The number of a vector."""
+        """Return the number of a vector."""
         return self.numbers.encode(observation)
 
 
 class PlannerAgent:
-    """Learns a model, plans in the product, acts greedily and hopefully."""
+    """Learns a model, plans in the product, and acts greedily on optimistic values."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class PlannerAgent:
     # Room
 
     def _allocate(self, slots: int, outcomes: int, splits: int) -> None:
-        """Make arrays of these sizes, with what was known before."""
+        """Allocate arrays of these sizes and copy what was known before."""
         _, width, actions = self.tables.arrays.q.shape
         total = self.numbering.total if self.guessing else self.tables.room
         floor = self.config.discount**self.config.patience
@@ -159,15 +159,15 @@ class PlannerAgent:
         return held == (total, arrays.q.shape[1], len(arrays.extra))
 
     def _make_room(self, more: int = 2) -> None:
-        """Make room for more experiences."""
+        """Make room for more transitions."""
         slots, outcomes = self.model.after.shape
         crowded = bool(self.model.numbers[knowing.CROWDED])
         splits = self.model.split.shape[0]
         full = int(self.model.numbers[knowing.SPLITS]) == splits
         self._allocate(more * slots, outcomes * (2 if crowded else 1), splits * (2 if full else 1))
 
-    def met(self, number: int, observation: Any) -> None:
-        """An observation has got a number."""
+    def add_observation(self, number: int, observation: Any) -> None:
+        """Note that an observation has been given a number."""
         if number >= len(self.codes):
             self.codes = np.resize(self.codes, max(2 * number, 64))
         self.codes[number] = self.numbering.code(observation) if self.guessing else -1
@@ -199,7 +199,7 @@ class PlannerAgent:
         return bool(knowing.is_full(model.numbers, model.after, model.split))
 
     def _plan_from(self, seen: int) -> None:
-        """Plan from where the learner is."""
+        """Plan from the current state."""
         position = self.tables.position
         x = int(position[kernels.CONFIGURATION])
         self._look_ahead("plan", np.array([seen]), np.array([x]))
@@ -227,7 +227,7 @@ class PlannerAgent:
             setattr(self, name, _resized(plan, self.edges))
 
     def start(self, observation: int) -> int:
-        """Begin an episode; the first action."""
+        """Start an episode and return the first action."""
         position = self.tables.position
         position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
         position[kernels.AGE] = 0
@@ -250,10 +250,10 @@ class PlannerAgent:
         return int(position[kernels.ACTION])
 
     def prepare(self) -> None:
-        """Nothing has to be ready."""
+        """Do nothing: there is nothing to prepare."""
 
     def experience(self, after: int, what: int) -> int:
-        """Learn from what the action led to; the next action, or a status."""
+        """Learn from a transition; returns the next action, or a negative status."""
         row, terminated, over = live_kernels.read(what)
         position, arrays = self.tables.position, self.tables.arrays
         x = int(position[kernels.CONFIGURATION])
@@ -273,13 +273,13 @@ class PlannerAgent:
         return 0 if over else self._act()
 
     def known(self) -> NDArray[np.bool_]:
-        """What belongs to the plan of the last values: [O, X]."""
+        """Return which entries the last plan covers: [O, X]."""
         codes, plan = self.codes[: self.tables.room], self.judging
         planned = plan.stamp[np.maximum(codes, 0)] == plan.counts[0]
         return np.asarray((codes >= 0)[:, None] & planned)
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
-        """Q by what is believed, where the greedy policy goes or everywhere: [O, X, A]."""
+        """Return Q under the learned model, at least where the greedy policy goes: [O, X, A]."""
         arrays, roots = self.tables.arrays, self.model.roots
         wanted = (roots > 0)[:, None] & (arrays.ending == kernels.GOES_ON)
         if not everything:
@@ -295,7 +295,7 @@ class PlannerAgent:
         return arrays.q
 
     def _values_of(self, plan: Any) -> NDArray[np.float64]:
-        """The values of the actions of all nodes: [N, A]."""
+        """Return the action values of all nodes: [N, A]."""
         _, nodes, edges = plan.counts
         rows = nodes * plan.gain.shape[1]
         row = np.repeat(np.arange(rows), np.diff(plan.first[: rows + 1]))

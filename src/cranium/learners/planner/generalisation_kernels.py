@@ -1,4 +1,4 @@
-"""Compiled guesses about what was never tried, and nothing else.
+"""Compiled generalisation of the model to pairs that were never tried.
 
 For observations that are vectors of whole numbers. Components that change in steps without events
 are taken for the *place*, the others for what events use up. Until contradicted it is guessed
@@ -28,7 +28,7 @@ Longs = NDArray[np.int64]
 
 
 class Guess(NamedTuple):
-    """What guesses are made from: D components, V vectors, A actions; a slot is its effect."""
+    """The basis of guesses: D components, V vectors, A actions; a slot holds an effect."""
 
     sizes: Longs  # [D]; how many values each component has; the last one counts first
     moving: Ints  # [D]; whether it belongs to the place

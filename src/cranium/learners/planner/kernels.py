@@ -1,4 +1,4 @@
-"""Compiled functions of the model-based learner, and nothing else.
+"""Compiled functions of the model-based learner.
 
 The automaton is known; only the world has to be learned. What was never tried is taken to be as
 good as the machine allows, so the greedy policy goes where something may be found. Plans are made
@@ -53,8 +53,8 @@ from cranium.learners.tabular.kernels import (
     UNKNOWN,
     MachineArrays,
     WorldArrays,
+    advance,
     draw,
-    go_on,
     long,
 )
 
@@ -96,7 +96,7 @@ class Plan(NamedTuple):
 
 @inner
 def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: int, x: int) -> int:
-    """The number of a node; a new one is listed."""
+    """Return the number of a node; a new one is added."""
     if stamp[observation, x] != counts[0]:
         stamp[observation, x] = counts[0]
         number[observation, x] = counts[1]
@@ -107,7 +107,7 @@ def node(number: Ints, stamp: Ints, nodes: Longs, counts: Longs, observation: in
 
 @inner
 def _guess_all(model: Model, guess: Guess, plan: Plan, observation: int, actions: int) -> None:
-    """Guess what the actions do that were never tried with an observation."""
+    """Guess the effects of the actions that were never tried with an observation."""
     plan.guess_stamp[observation] = plan.counts[0]
     for action in range(actions):
         pair = observation * actions + action
@@ -122,7 +122,7 @@ def _guess_all(model: Model, guess: Guess, plan: Plan, observation: int, actions
 def _expand(
     model: Model, guess: Guess, machine: MachineArrays, plan: Plan, i: int, actions: int
 ) -> None:
-    """Write down what is believed of the actions of a node: known, else guessed, else hoped."""
+    """List the outcomes of the actions of a node: known, else guessed, else optimistic."""
     width = plan.stamp.shape[1]
     observation, x = plan.nodes[i] // width, plan.nodes[i] % width
     if plan.guess_stamp[observation] != plan.counts[0]:
@@ -207,7 +207,7 @@ def _sweep(
 
 @compiled
 def look_ahead(model: Model, guess: Guess, machine: MachineArrays, plan: Plan) -> bool:
-    """List all that can be reached from the nodes so far, and value it; False without room."""
+    """Add all reachable nodes and compute their values; returns False without room."""
     actions = plan.gain.shape[1]
     most = actions * model.after.shape[1]
     i = long(0)
@@ -224,7 +224,7 @@ def look_ahead(model: Model, guess: Guess, machine: MachineArrays, plan: Plan) -
 
 @inner
 def action_value(plan: Plan, i: int, action: int, discount: float) -> float:
-    """Q of a node and an action."""
+    """Return Q of a node and an action."""
     row = i * plan.gain.shape[1] + action
     total = 0.0
     for e in range(plan.first[row], plan.first[row + 1]):
@@ -234,13 +234,13 @@ def action_value(plan: Plan, i: int, action: int, discount: float) -> float:
 
 @compiled
 def needs_plan(numbers: Longs, stamp: Ints, counts: Longs, observation: int, x: int) -> bool:
-    """Whether what is believed has changed, or this was not planned for."""
+    """Whether the model has changed since the last plan, or the plan lacks this node."""
     return bool(numbers[STALE] or stamp[observation, x] != counts[0])
 
 
 @compiled
 def act(plan: Plan, discount: float, observation: int, x: int, pick: float) -> int:
-    """The best action by what is believed; of several one is drawn."""
+    """Return the greedy action under the model; ties are broken at random."""
     actions = plan.gain.shape[1]
     i = plan.number[observation, x]
     best, ties = -np.inf, 0
@@ -271,7 +271,7 @@ def remember(
     extra: Floats,
     actions: int,
 ) -> None:
-    """Add an experience to the model; the plan is out of date if that changes what is believed."""
+    """Add a transition to the model; if that changes it, the plan is out of date."""
     pair = observation * actions + action
     slot = slot_of(model.slot, model.split, pair, x)
     model.roots[after] = max(model.roots[after], 1)
@@ -306,7 +306,7 @@ def remember(
 
 @compiled
 def conclude(model: Model, guess: Guess, plan: Plan, actions: int) -> None:
-    """Think about a pair that was tried for the first time."""
+    """Generalise from a pair that was tried for the first time."""
     slot, x = model.numbers[FIRST] - 1, model.numbers[WHERE]
     model.numbers[FIRST] = 0
     if model.numbers[GUESSING] and model.outcomes[slot] == 1:
@@ -335,7 +335,7 @@ def _expected(model: Model, plan: Plan, slot: int, x: int) -> bool:
 
 @compiled
 def code_of(codes: Ints, numbers: Longs, observation: int) -> int:
-    """How the model calls an observation: by its vector, or by when it was met."""
+    """Return the model's number of an observation: of its vector, or in the order of meeting."""
     if codes[observation] < 0:
         codes[observation] = numbers[MET]
         numbers[MET] += 1
@@ -381,7 +381,7 @@ def run(
         remember(model, seen, action, x, after, row, ended, world.extra[k], actions)
         if not np.isfinite(plan.value[plan.number[seen, x]]):
             return NOT_FINITE
-        go_on(world, machine, k, start, nature, ends, log)
+        advance(world, machine, k, start, nature, ends, log)
         if model.numbers[FIRST]:
             return NEWS
     return RUNNING

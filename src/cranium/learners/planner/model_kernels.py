@@ -1,4 +1,4 @@
-"""Compiled functions for what the model-based learner knows of a world, and nothing else."""
+"""Compiled functions of the learned model of an environment."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Model(NamedTuple):
 
 @inner
 def slot_of(slots: Ints, split: Ints, pair: int, x: int) -> int:
-    """The slot of a pair in a configuration, or NOTHING."""
+    """Return the slot of a pair in a configuration, or NOTHING."""
     found: int = slots[pair]
     return split[-2 - found, x] if found < NOTHING else found
 
 
 @inner
 def is_known(tried: Ints, outcomes: Ints, slot: int, needed: int, trials: float) -> bool:
-    """Whether what a slot led to is believed: R-max, with more trials for what is random."""
+    """Whether the outcomes of a slot are believed (R-max); random ones need more trials."""
     if slot < 0:
         return False
     return bool(tried[slot] >= (needed if outcomes[slot] == 1 else trials))
@@ -81,7 +81,7 @@ def new_slot(numbers: Longs, before: Ints, actions: Ints, observation: int, acti
 
 @inner
 def split(model: Model, pair: int, slot: int) -> None:
-    """Keep what a pair leads to apart by configurations: its label depends on something hidden."""
+    """Keep a slot for each configuration of a pair whose label depends on something hidden."""
     r = model.numbers[SPLITS]
     model.numbers[SPLITS] += 1
     model.slot[pair] = -2 - r

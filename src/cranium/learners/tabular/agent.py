@@ -1,4 +1,4 @@
-"""The learners as objects, the same for both paths: compiled loops, and one call for each step."""
+"""The interface of tabular agents, and the one of Q-learning, CQL and CRM."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ __all__ = ["QLearningAgent", "TabularAgent"]
 
 
 class TabularAgent(Protocol):
-    """What learns. Statuses below zero say what stopped it: see ``kernels``."""
+    """The interface of tabular agents. Negative statuses are the error codes of ``kernels``."""
 
     tables: LearnerTables
     config: LearnerConfig
 
     def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
-        """Take so many samples in a finite world; ``ends`` and ``log`` as in ``kernels.go_on``."""
+        """Take so many samples in a finite world; ``ends``, ``log``: see ``kernels.advance``."""
 
     def prepare(self) -> None:
-        """Get ready for the next samples in a live environment, at most ``tables.CHUNK``."""
+        """Prepare for up to ``CHUNK`` samples in a live environment."""
 
     def start(self, observation: int) -> int:
-        """Begin an episode of a live environment; the first action."""
+        """Start an episode of a live environment and return the first action."""
 
     @property
     def experience(self) -> Callable[[int, int], int]:
-        """Learn from what was seen and happened then; the next action, or a status.
+        """Learn from a transition; returns the next action, or a negative status.
 
         What happened is one number, see ``live_kernels.read``.
         """
 
     def grow(self, observations: int | None = None) -> None:
-        """Make room for observations, or for what the space has come to hold."""
+        """Make room for more observations, or for new labels and configurations."""
 
-    def met(self, number: int, observation: Any) -> None:
-        """An observation has got a number."""
+    def add_observation(self, number: int, observation: Any) -> None:
+        """Note that an observation has been given a number."""
 
     def known(self) -> NDArray[np.bool_] | None:
-        """Of what the values that were asked for last say anything: [O, X]; None: everything."""
+        """Where the last values are known: [O, X], or None for everywhere."""
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
-        """Q, at least where the greedy policy goes, or everywhere: [O, X, A]."""
+        """Return Q, at least where the greedy policy goes: [O, X, A]."""
 
 
 class QLearningAgent:
@@ -74,16 +74,16 @@ class QLearningAgent:
             return int(loop_kernels.run(world, self.tables.arrays, *more))
 
     def start(self, observation: int) -> int:
-        """Begin an episode; the first action."""
+        """Start an episode and return the first action."""
         return int(live_kernels.start(self.address, observation, self.first))
 
     @property
     def experience(self) -> Callable[[int, int], int]:
-        """Learn from what the action led to; the next action, or a status."""
+        """Learn from a transition; returns the next action, or a negative status."""
         return partial(live_kernels.experience, self.address)
 
     def prepare(self) -> None:
-        """Draw the random numbers of the next actions, two for each; those that are left first."""
+        """Draw the random numbers of the next actions, two for each, after those that are left."""
         position, randoms = self.tables.position, self.tables.arrays.randoms
         used = int(position[kernels.CURSOR])
         rest = randoms[used:].copy()
@@ -93,15 +93,15 @@ class QLearningAgent:
         self.address = self.tables.address
 
     def grow(self, observations: int | None = None) -> None:
-        """Make room."""
+        """Make room for more observations or configurations."""
         self.tables.grow(observations)
 
-    def met(self, number: int, observation: Any) -> None:
-        """Numbers are all it needs."""
+    def add_observation(self, number: int, observation: Any) -> None:
+        """Do nothing: a table needs only the number."""
 
     def known(self) -> None:
-        """What was never met has its first value."""
+        """Return None: values are known everywhere, the initial ones included."""
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
-        """Q everywhere: [O, X, A]."""
+        """Return Q: [O, X, A]."""
         return self.tables.arrays.q

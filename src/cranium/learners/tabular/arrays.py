@@ -1,4 +1,4 @@
-"""What a learner holds in arrays: the tables of the machine and the values, which may grow.
+"""The tables of a learner: the machine as arrays and the values, which may grow.
 
 The compiled functions see it as a :class:`~cranium.learners.tabular.kernels.LearnerArrays`.
 """
@@ -127,12 +127,12 @@ class LearnerTables:
         )
         self.arrays.q[:] = self.config.first_value
         self.arrays.next_configuration[:] = kernels.UNKNOWN
-        self.arrays.ending[:] = kernels.FAILED  # room that is not used yet is never imagined
+        self.arrays.ending[:] = kernels.FAILED  # room that is not used yet is never relabelled
         self._point()
 
     @property
     def machine(self) -> kernels.MachineArrays:
-        """What plans and options need of it."""
+        """The arrays of the machine, for planners and options."""
         return kernels.MachineArrays(
             *(getattr(self.arrays, name) for name in kernels.MachineArrays._fields)
         )
@@ -149,7 +149,7 @@ class LearnerTables:
 
     @property
     def room(self) -> int:
-        """For how many observations there is room."""
+        """The number of observations for which there is room."""
         return int(self.arrays.q.shape[0])
 
     def grow(self, observations: int | None = None) -> None:
@@ -188,7 +188,7 @@ class LearnerTables:
 
     @property
     def address(self) -> int:
-        """Where the position lies, in which it stands where the buffers lie."""
+        """The address of ``position``, which holds the addresses of the buffers."""
         self._point()  # a copy of this memory lies elsewhere
         return int(self.position.ctypes.data)
 
@@ -307,7 +307,7 @@ class LearnerTables:
         return sign * self.values_of_machine(self.config.shaping_discount, first=first)
 
     def values_of_machine(self, discount: float, bonus: float = 0.0, first: int = 0) -> Floats:
-        """The values of the configurations from ``first`` on, if every label could be chosen."""
+        """Return the machine values of the configurations from ``first`` on, for shaping."""
         return machine_values(
             self.space.automaton,
             self.space.configurations[first:],
@@ -343,12 +343,12 @@ def _rate(value: float | Schedule | Visits) -> tuple[float, float, float, float]
 
 
 def schedule_of(value: float | Schedule) -> tuple[float, float, float]:
-    """First, last, and over how many: as the loops want it."""
+    """Return the first value, the last value and the duration of a schedule."""
     if isinstance(value, Schedule):
         return value.first, value.last, float(value.over)
     return float(value), float(value), 1.0
 
 
 def counts_episodes(value: float | Schedule | Visits) -> bool:
-    """Whether it changes with the episodes, not with the samples."""
+    """Whether a schedule counts episodes instead of samples."""
     return isinstance(value, Schedule) and value.unit == "episodes"

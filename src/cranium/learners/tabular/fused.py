@@ -48,7 +48,7 @@ class TabularRun(LearnerRun[TabularAgent]):
         self.evaluator = evaluator
         self.world = _world(product, model, agent.tables)
         for number, seen in enumerate(model.world.observations):
-            agent.met(number, seen)
+            agent.add_observation(number, seen)
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)  # an episode has at least one sample
         # What a live environment draws after reset(seed=seed).
@@ -69,18 +69,18 @@ class TabularRun(LearnerRun[TabularAgent]):
         self.beyond = beyond if beyond.any() else None
 
     def learn(self, steps: int) -> int:
-        """Take up to so many samples; a status."""
+        """Take up to so many samples; returns a status."""
         self.log.empty(int(self.ends[0]))
         more = (self.nature, self.ends, self.log.ring)
         return self.agent.run(self.world, min(steps, CHUNK), *more)
 
     def logged(self, first: int = 0) -> Floats:
-        """The log of the episodes from this one on, if it is wanted: [E, 3]."""
+        """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""
         self.log.empty(int(self.ends[0]))
         return self.log.rows(first)
 
     def error(self, status: int) -> CraniumError | None:
-        """The machine's own error, if it refused to go on."""
+        """Return the error of a negative status, if it is one of the machine or of a rule."""
         return self.agent.tables.error(status)
 
     def evaluate(
@@ -89,7 +89,7 @@ class TabularRun(LearnerRun[TabularAgent]):
         optimum: bool = False,
         confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
     ) -> Evaluation:
-        """Follow the greedy policy exactly; where it knows nothing at all it acts at random."""
+        """Evaluate the greedy policy exactly; where nothing is known, it acts at random."""
         best = np.argmax(self.agent.values()[self.rows, self.columns], axis=1)
         known = self.agent.known()
         if known is not None:
@@ -97,7 +97,7 @@ class TabularRun(LearnerRun[TabularAgent]):
         return self.evaluator.evaluate_actions(best, optimum=optimum, beyond=self.beyond)
 
     def policy(self) -> Policy:
-        """What was learned."""
+        """Return the learned policy."""
         world = self.model.world
         space = self.agent.tables.space
         return Policy(
@@ -111,7 +111,7 @@ class TabularRun(LearnerRun[TabularAgent]):
 
 
 def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None:
-    """Warn if a label is no function of the observed (s, a, s′): then what is imagined is wrong."""
+    """Warn if a label is no function of (s, a, s′): relabelled transitions are then unsound."""
     known = frozenset(product.automaton.propositions)
     names = {label & known: number for number, label in enumerate(world.labels)}
     labels = np.array([names[label & known] for label in world.labels])[world.label]

@@ -1,8 +1,8 @@
-"""Compiled functions for tabular learning, and nothing else.
+"""Compiled functions for tabular learning, and the arrays that they share.
 
-One loop for all of them: Q-learning, CQL and CRM differ in the set of configurations from which an
-experience is imagined, shaping in the potential. What a learner holds lies in three buffers, so
-that one call for each step of an environment in Python costs little.
+Q-learning, CQL and CRM differ only in the set of configurations for which a transition is
+relabelled; shaping adds a potential. The arrays of a learner lie in three buffers, so that one call
+for each step of an environment in Python costs little.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 
 
 def in_python(function: Any) -> Any:
-    """A compiled function as it is written: for what is done once, compiling would take longer."""
+    """Return a compiled function as Python code, for what is done once: compiling takes longer."""
     return getattr(function, "py_func", function)
 
 
@@ -60,14 +60,14 @@ class WorldArrays(NamedTuple):
 
 
 class LearnerArrays(NamedTuple):
-    """What a learner knows and is told: O observations, X configurations, A actions, L labels."""
+    """The arrays of a learner: O observations, X configurations, A actions, L labels."""
 
     q: Floats  # [O, X, A]
     visits: Ints  # [O, X, A], or [0, X, A] if nothing depends on them
     next_configuration: Ints  # [L, X]
     function: Ints  # [L, X]; which reward function pays, too; -1 for none
     ending: Ints  # [X]; GOES_ON, or how it ends
-    members: Ints  # [X]; the configurations that are imagined, the first ones
+    members: Ints  # [X]; the counterfactual configurations, the first ones
     counters: Ints  # [X]; which counter values a configuration has
     known: Ints  # [X]; whether these counter values were seen
     candidates: Ints  # [X, X], or [1, X] if they do not depend on the real configuration, or [0, X]
@@ -84,7 +84,7 @@ class LearnerArrays(NamedTuple):
 
 
 class MachineArrays(NamedTuple):
-    """Of a arrays, what plans and options need: the fewer arrays, the sooner they are compiled."""
+    """The arrays of the machine alone. Fewer arrays are compiled sooner."""
 
     next_configuration: Ints  # [L, X]
     function: Ints  # [L, X]
@@ -96,7 +96,7 @@ class MachineArrays(NamedTuple):
 
 @inlined
 def arrays_from_buffers(ints: Ints, floats: Floats, position: Longs) -> LearnerArrays:
-    """The arrays of a learner, as views into its buffers."""
+    """Return the arrays of a learner, as views into its buffers."""
     observations, configurations = position[SIZES], position[SIZES + 1]
     actions, labels = position[SIZES + 2], position[SIZES + 3]
     extras, randoms = position[SIZES + 4], position[SIZES + 5]
@@ -135,7 +135,7 @@ def _scheduled(first: float, last: float, over: float, count: int) -> float:
 
 @inlined
 def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, pick: float) -> int:
-    """ε-greedy with two random numbers: whether to explore, and which action of several."""
+    """Choose an action ε-greedily: one random number decides to explore, one the action."""
     actions = q.shape[2]
     if explore < epsilon:
         return int(pick * actions)
@@ -157,7 +157,7 @@ def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, 
 
 @inlined
 def paid(machine: MachineArrays, row: int, x: int, extra: Floats) -> float:
-    """The reward of reading a label in a configuration."""
+    """Return the reward of a transition: :func:`cranium.tables.pay`, compiled."""
     reward: float = machine.reward[row, x] + extra[0]
     if machine.function[row, x] >= 0:
         reward += extra[1 + machine.function[row, x]]
@@ -204,7 +204,7 @@ def learn(
     rate: float,
     power: float,  # of the visits, below zero if they do not matter
 ) -> None:
-    """Learn from one experience, imagined from every configuration of the set, all at once.
+    """Update Q from one transition, relabelled with every configuration of the set at once.
 
     Where the machine refuses the label it cannot have happened, and nothing is learned. The arrays
     are arguments of their own: a tuple of them would be counted, array by array, in every call.
@@ -236,7 +236,7 @@ def learn(
 
 @inlined
 def draw(cumulative: Floats, first: int, last: int, rng: np.random.Generator) -> int:
-    """One of several, given their cumulative probabilities; always with one random number."""
+    """Draw one of several outcomes by their cumulative probabilities, with one random number."""
     k, drawn = first, rng.random()
     while k < last - 1 and cumulative[k] <= drawn:
         k += 1
@@ -244,14 +244,14 @@ def draw(cumulative: Floats, first: int, last: int, rng: np.random.Generator) ->
 
 
 @inlined
-def enter(log: Floats, episodes: int, sample: int, earned: float, success: bool) -> None:
-    """Write down an episode that ended after so many others."""
+def log_episode(log: Floats, episodes: int, sample: int, earned: float, success: bool) -> None:
+    """Write an episode to the ring of the log, after so many others."""
     row = episodes % log.shape[0]
     log[row, 0], log[row, 1], log[row, 2] = sample, earned, success
 
 
 @compiled
-def go_on(
+def advance(
     world: WorldArrays,
     machine: MachineArrays,
     k: int,
@@ -260,9 +260,9 @@ def go_on(
     ends: Floats,  # [4]: episodes, successes, overflows; what the running episode has paid so far
     log: Floats,  # [M, 3]; samples, return and success of the last M episodes, in a ring
 ) -> None:
-    """Account for a sample with this outcome, and go where it leads, or begin anew.
+    """Advance to the next state, or to the start of the next episode, and count the sample.
 
-    The set of imagined configurations stays as it is.
+    The set of counterfactual configurations stays as it is.
     """
     position = machine.position
     row, x = world.row[k], position[CONFIGURATION]
@@ -273,7 +273,7 @@ def go_on(
     over = world.terminated[k] or machine.ending[then] != GOES_ON
     if over or position[AGE] == int(machine.settings[2]):
         success = machine.ending[then] == ACCEPTED
-        enter(log, int(ends[0]), position[SAMPLES], ends[3], success)
+        log_episode(log, int(ends[0]), position[SAMPLES], ends[3], success)
         ends[0] += 1
         ends[1] += success
         ends[2] += machine.ending[then] == OVERFLOWED
@@ -286,7 +286,7 @@ def go_on(
 
 @inlined
 def rates_at(rates: Floats, sample: int, episodes: int) -> tuple[float, float, float]:
-    """The learning rate, the power of the visits (below zero without), and ε."""
+    """Return the learning rate, the power of the visits (negative without), and ε."""
     rate, power = rates[1], -1.0
     if rates[0] == LINEAR:
         rate = _scheduled(rates[1], rates[2], rates[3], episodes if rates[7] else sample)

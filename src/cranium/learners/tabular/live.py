@@ -62,7 +62,7 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
         self.pays = product.add_ground_reward or not product.automaton.is_constant
 
     def learn(self, steps: int) -> int:  # noqa: C901, PLR0912 - in one piece, because calls cost
-        """Take up to so many samples; a status."""
+        """Take up to so many samples; returns a status."""
         # Everything that is used in each step is a local name: that is half of what a step costs.
         self.agent.prepare()
         step, experience, numbers, rows = (
@@ -124,7 +124,7 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
         self.guard.check_configuration(tables.space.configurations[x])
 
     def _end(self, info: dict[str, Any]) -> None:
-        """Account for an episode."""
+        """Count an episode that has ended."""
         self._check_configuration()
         self.end_episode(self.samples, info)
 
@@ -132,7 +132,7 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
         return self.agent.start(self._number(self.reset()))
 
     def _go_on(self, status: int, what: Any, called: int, ground: Any, info: Any) -> int:
-        """Where a configuration was never met, add it; the next action, or a status."""
+        """Add a configuration that is new; returns the next action, or a negative status."""
         tables = self.agent.tables
         while status == kernels.UNKNOWN:
             row = live_kernels.read(what[1])[0]
@@ -159,7 +159,7 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
                 self.agent.grow(2 * number)
             self.numbers[key] = number
             self.observations.append(copy_observation(seen))
-            self.agent.met(number, seen)
+            self.agent.add_observation(number, seen)
         if self.discretise is None and type(seen) is np.ndarray:
             self.numbers[seen.tobytes()] = number  # is found more quickly the next time
         return number
@@ -182,12 +182,12 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
         return self.agent.tables.error(status)
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
-        """Run some episodes with the greedy policy."""
+        """Evaluate the greedy policy by running episodes."""
         policy = self._policy(self.agent.values()).with_unknown("random")
         return self.evaluator.evaluate_policy(policy, optimum=optimum, confirm=confirm)
 
     def policy(self) -> Policy:
-        """What was learned."""
+        """Return the learned policy."""
         return self._policy(self.agent.values(everything=True))
 
     def _policy(self, values: NDArray[np.float64]) -> Policy:

@@ -43,7 +43,7 @@ OVER, ENDED, ROW = 2, 3, 4
 
 
 def _array_at(kind: Any, in_python: Any) -> Callable[[int, int], Any]:
-    """A function that makes an array of what lies somewhere, and is kept by somebody else."""
+    """Make a function that returns an array over memory that somebody else owns."""
 
     def pointer(typing: Any, address: Any) -> Any:  # noqa: ARG001
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -77,7 +77,7 @@ def _arrays_at(address: int) -> LearnerArrays:
 
 
 def read(what: int) -> tuple[int, bool, bool]:
-    """The row of the label, whether the world ended, and whether the episode is over.
+    """Return the row of the label, whether the world terminated, and whether the episode is over.
 
     Example:
         >>> read(5 * ROW), read(5 * ROW + ENDED)
@@ -101,7 +101,7 @@ def _next_action(arrays: LearnerArrays) -> int:
 
 @compiled
 def start(address: int, observation: int, x: int) -> int:
-    """Begin an episode with this observation; the first action."""
+    """Start an episode with this observation and return the first action."""
     arrays = _arrays_at(address)
     position = arrays.position
     position[STATE], position[CONFIGURATION], position[AGE] = observation, x, 0
@@ -111,7 +111,7 @@ def start(address: int, observation: int, x: int) -> int:
 
 @compiled
 def experience(address: int, after: int, what: int) -> int:
-    """Learn from what the last action led to; the next action, or what stopped it (below zero)."""
+    """Learn from a transition; returns the next action, or a negative status."""
     arrays = _arrays_at(address)
     position, row = arrays.position, what // ROW
     seen, x, action = position[STATE], position[CONFIGURATION], position[ACTION]

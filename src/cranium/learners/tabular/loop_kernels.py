@@ -21,8 +21,8 @@ from cranium.learners.tabular.kernels import (
     LearnerArrays,
     WorldArrays,
     draw,
-    enter,
     learn,
+    log_episode,
     long,
     rates_at,
     update_arguments,
@@ -44,9 +44,9 @@ def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays co
     ends: Floats,
     log: Floats,
 ) -> int:
-    """Interact and learn for so many samples; what stopped it early, or RUNNING.
+    """Interact and learn for so many samples; returns RUNNING or an error code.
 
-    Here :func:`~cranium.learners.tabular.kernels.go_on` is written out: called with tuples of
+    Here :func:`~cranium.learners.tabular.kernels.advance` is written out: called with tuples of
     arrays, it would take most of the time.
     """
     arguments = update_arguments(arrays)
@@ -88,7 +88,7 @@ def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays co
             pay += extra[k, 1 + function[row, x]]
         earned += pay
         if terminated[k] or ending[then] != GOES_ON or age == horizon:
-            enter(log, episodes, sample, earned, ending[then] == ACCEPTED)
+            log_episode(log, episodes, sample, earned, ending[then] == ACCEPTED)
             episodes, earned = episodes + 1, 0.0
             ends[1] += ending[then] == ACCEPTED
             ends[2] += ending[then] == OVERFLOWED

@@ -25,7 +25,7 @@ __all__ = ["OptionsAgent", "targets"]
 
 
 def targets(automaton: CountingRewardAutomaton) -> dict[Configuration, list[Configuration]]:
-    """Where each configuration can lead in one step, other than to itself, whatever the labels.
+    """Return the other configurations to which each configuration can lead in one step.
 
     Example:
         >>> import cranium
@@ -93,16 +93,16 @@ class OptionsAgent:
             return int(options_kernels.run(world, self.tables.machine, self.options, *more))
 
     def start(self, observation: int) -> int:
-        """Begin an episode; the first action."""
+        """Start an episode and return the first action."""
         position = self.tables.position
         position[kernels.STATE], position[kernels.CONFIGURATION] = observation, self.first
         return self._next_action()
 
     def prepare(self) -> None:
-        """Nothing has to be ready."""
+        """Do nothing: there is nothing to prepare."""
 
     def experience(self, after: int, what: int) -> int:
-        """Learn from what the action led to; the next action, or a status."""
+        """Learn from a transition; returns the next action, or a negative status."""
         row, terminated, over = live_kernels.read(what)
         arrays, position = self.tables.arrays, self.tables.position
         seen, x = int(position[kernels.STATE]), int(position[kernels.CONFIGURATION])
@@ -131,7 +131,7 @@ class OptionsAgent:
         return self.action
 
     def grow(self, observations: int | None = None) -> None:
-        """Make room."""
+        """Make room for more observations or configurations."""
         self.tables.grow(observations)
         room, width, _ = self.tables.arrays.q.shape
         if (len(self.options.low), len(self.options.first)) == (room, width + 1):
@@ -140,11 +140,11 @@ class OptionsAgent:
         for name in ("low", "high", "tried", "progress", "sums"):
             copy_into(getattr(old, name), getattr(self.options, name))
 
-    def met(self, number: int, observation: Any) -> None:
-        """Numbers are all it needs."""
+    def add_observation(self, number: int, observation: Any) -> None:
+        """Do nothing: a table needs only the number."""
 
     def known(self) -> None:
-        """What was never met has its first value."""
+        """Return None: values are known everywhere, the initial ones included."""
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
         """1 for the best action on the way of the best option, 0 elsewhere: [O, X, A].
@@ -169,7 +169,7 @@ def _worth(
     high: NDArray[np.float64],  # [O, M]; of the M options of one configuration
     tried: NDArray[np.bool_],  # [O, M]
 ) -> NDArray[np.float64]:
-    """What the options are worth where they were tried, or on average where none was."""
+    """Return the values of options where they were tried, or their means where none was."""
     times = tried.sum(axis=0)
     mean = np.where(tried, high, 0.0).sum(axis=0) / np.maximum(times, 1)
     mean[times == 0] = -np.inf

@@ -1,4 +1,4 @@
-"""Compiled functions for hierarchical options, and nothing else.
+"""Compiled functions for hierarchical options.
 
 For each sample four random numbers are drawn, needed or not: whether to explore among the options,
 which option of several, whether to explore among the actions, which action of several.
@@ -38,7 +38,7 @@ class Options(NamedTuple):
 
 @compiled
 def choose(values: Floats, exploration: float, explore: float, pick: float) -> int:
-    """ε-greedy with two random numbers, among these values."""
+    """Choose one of these values ε-greedily, with two random numbers."""
     if explore < exploration:
         return int(pick * values.shape[0])
     best = values.max()
@@ -61,7 +61,7 @@ def act(
     vary: float,
     pick: float,
 ) -> int:
-    """Follow the option, or choose one and follow it; where there is none, any action."""
+    """Follow the current option, or choose one; without options, take any action."""
     progress, exploration = options.progress, options.settings[EXPLORATION]
     first, last = options.first[x], options.first[x + 1]
     if first == last:
@@ -85,7 +85,7 @@ def learn(
     terminated: bool,
     extra: Floats,  # [1 + F]
 ) -> bool:
-    """Learn the ways of all options from one experience, all at once; whether all stays finite.
+    """Update the policies of all options from one transition; returns whether all stays finite.
 
     Where the machine refuses the label it cannot have happened, and nothing is learned.
     """
@@ -112,7 +112,7 @@ def learn(
 
 @compiled
 def settle(options: Options, after: int, then: int, terminated: bool) -> bool:
-    """The option ends here: learn what it was worth; whether that is finite.
+    """Update the value of an option that ends here; returns whether it is finite.
 
     A configuration without options is worth nothing: one that ends the episode, or is never left.
     """
@@ -139,7 +139,7 @@ def experience(
     over: bool,
     extra: Floats,  # [1 + F]
 ) -> int:
-    """Learn from what an action led to; what stops it, or RUNNING."""
+    """Learn from a transition; returns RUNNING or an error code."""
     x = machine.position[kernels.CONFIGURATION]
     then: int = machine.next_configuration[row, x]
     if then < 0:
@@ -166,7 +166,7 @@ def run(
     ends: Floats,
     log: Floats,
 ) -> int:
-    """Interact and learn for so many samples; what stopped it early, or RUNNING."""
+    """Interact and learn for so many samples; returns RUNNING or an error code."""
     position = machine.position
     for _ in range(steps):
         state, x = position[kernels.STATE], position[kernels.CONFIGURATION]
@@ -186,5 +186,5 @@ def run(
         )
         if status < 0:
             return status
-        kernels.go_on(world, machine, k, start, nature, ends, log)
+        kernels.advance(world, machine, k, start, nature, ends, log)
     return kernels.RUNNING
