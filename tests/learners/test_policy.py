@@ -19,6 +19,7 @@ from cranium.errors import (
     UnsoundLabelsWarning,
 )
 from cranium.learners import TabularConfig, Visits, train
+from cranium.learners.evaluation import LiveEvaluator
 from cranium.worlds import OfficeWorld
 
 # One policy for all N
@@ -74,9 +75,7 @@ def test_an_evaluation_is_what_episodes_show():
     result = train(env, "cql", steps=20_000, seed=0, learning_rate=Visits(0.6))
     exact = result.evaluation
     assert exact.exact
-    runs = cranium.learners.evaluation.LiveEvaluator(env, None, 2000, 0, 0.99).evaluate_policy(
-        result.policy
-    )
+    runs = LiveEvaluator(env, None, 2000, 0, 0.99).evaluate_policy(result.policy)
     assert not runs.exact
     assert runs.success[0] == pytest.approx(exact.success[0], abs=0.04)
     assert runs.lengths[0] == pytest.approx(exact.lengths[0], rel=0.1)

@@ -54,7 +54,12 @@ class Transition(NamedTuple):
 
 @runtime_checkable
 class AgentPolicy(Protocol):
-    """The interface of a policy: called with the ground observation and the configuration."""
+    """The interface of a policy: called with the ground observation and the configuration.
+
+    Example:
+        >>> isinstance(lambda observation, configuration, rng=None: 0, AgentPolicy)
+        True
+    """
 
     def __call__(
         self,

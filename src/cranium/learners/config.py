@@ -118,7 +118,7 @@ class TabularConfig(LearnerConfig):
         0.99
         >>> TabularConfig(discount=2)
         Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: discount is from 0 to 1, not 2
+        cranium.errors.InvalidArgumentError: discount is a number from 0 to 1, not 2
     """
 
     configurations: AnyConfigurationSet = "reachable"

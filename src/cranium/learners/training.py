@@ -65,8 +65,8 @@ def train(
     """Learn a task.
 
     A finite world is made into arrays, and the whole loop runs compiled; any other environment
-    steps in Python. The result says which; it is the same if the same configurations are relabelled.
-    Ctrl-C returns what was learned so far.
+    steps in Python. The result says which; it is the same if transitions are relabelled with the
+    same configurations. Ctrl-C returns what was learned so far.
 
     Args:
         env: A product, perhaps with wrappers around it.
@@ -81,10 +81,10 @@ def train(
             ``streak_at`` of the result is exact.
         gap: How much less than the optimum a policy may earn and still be called solved.
         config: The settings of the learner, such as ``TabularConfig(discount=0.9)``.
-        counter_limit: The greatest counter value of counterfactual configurations (at most the product's
-            own limit). A training episode that passes it overflows. Evaluations and the optimum are
-            still about the task of the product: there an episode that passes this limit is a
-            failure. By default the limit is the product's. Transitions are then relabelled
+        counter_limit: The greatest counter value of counterfactual configurations, at most the
+            product's own limit. A training episode that passes it overflows. Evaluations and the
+            optimum are still about the task of the product: there an episode that passes this limit
+            is a failure. By default the limit is the product's. Transitions are then relabelled
             with the configurations that can occur in this world; in Python, with all if there are
             at most 2,000, and otherwise with those that were met.
         path: ``"compiled"`` or ``"python"``; ``"auto"`` compiles where that is possible.
