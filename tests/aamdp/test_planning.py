@@ -136,7 +136,7 @@ def test_a_time_limit_below_the_product_counts():
     assert cranium.solve(env).success_rate == 0
 
 
-def test_without_a_discount_the_policy_does_not_dawdle():
+def test_without_a_discount_the_optimal_policy_takes_the_fewest_steps():
     optimum = cranium.solve(make_product("Letter", "anbcdn", times=1), discount=1)
     assert optimum.start_value == pytest.approx(1)
     assert (optimum.success_rate, optimum.expected_length) == (1, 17)

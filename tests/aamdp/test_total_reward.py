@@ -126,7 +126,7 @@ def pays(lost, won):
     )
 
 
-def test_waiting_for_ever_is_not_worth_what_a_bet_once_seemed_to_be():
+def test_without_a_discount_waiting_for_ever_earns_a_total_reward_of_zero_and_a_good_bet_more():
     env = cranium.product(Bet(), pays(lost=-1, won=1), horizon=200)
     optimum = cranium.solve(env, discount=1)
     assert optimum.start_value == pytest.approx(0.25)

@@ -243,7 +243,7 @@ def test_the_kernels_do_the_same_without_the_compiler():
     here = Path(__file__).parent
     tests = [
         f"{here}/test_table_laws.py::test_the_wrapper_and_the_tabular_product_are_one",
-        f"{here}/../aamdp/test_planning.py::test_without_a_discount_the_policy_does_not_dawdle",
+        f"{here}/../aamdp/test_planning.py::test_without_a_discount_the_optimal_policy_takes_the_fewest_steps",
         f"{here}/../aamdp/test_planning.py::test_the_greedy_policy_earns_the_value_of_the_start",
         f"{here}/../aamdp/test_planning.py::test_a_random_world_through_its_model",
     ]

@@ -128,7 +128,7 @@ def test_act_takes_what_the_environment_and_what_the_product_shows(encoding, sav
     assert succeeds(env, lambda _, info: policy.act(env.ground.tolist(), info))
 
 
-def test_a_number_that_could_be_both_is_not_guessed_at():
+def test_an_observation_that_could_be_ground_or_encoded_is_not_guessed_at():
     lake = gym.make("FrozenLake-v1", is_slippery=False)
     goal = cranium.labelling_from_cells({15: "goal"})
     task = cranium.compile_language("goal")
@@ -208,7 +208,7 @@ def test_an_actor_acts_on_plain_numbers():
 
 
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
-def test_a_network_refuses_another_shape_however_it_shows_cells(cells):
+def test_a_network_refuses_an_observation_of_another_shape_with_every_encoding(cells):
     policy = train(make_letter_product(1), "cdqn", steps=100, hidden=(8, 8), cells=cells).policy
     info = {"machine_state": "counting", "counters": (0,)}
     for wrong in (np.array([[4, 4, 1]]), np.array([[4], [4], [1]]), [[4, 4, 1]]):
@@ -229,7 +229,7 @@ def test_a_network_that_is_shown_no_number_says_so_and_does_not_act(nothing):
 # What discretise makes of an observation
 
 
-def test_rounding_does_not_tell_zero_from_zero():
+def test_observations_of_plus_and_minus_zero_are_the_same():
     class Swing(gym.Env):
         """Swings from just below to just above zero, and on to one."""
 

@@ -53,7 +53,7 @@ def run_of(env, config, seed=0):
 # Parts
 
 
-def test_the_first_layer_adds_what_both_parts_of_the_input_say():
+def test_the_first_layer_adds_the_ground_and_the_machine_features():
     rng = np.random.default_rng(0)
     ground, machine = rng.normal(size=(5, 3)), rng.normal(size=(4, 2))
     layers = ((rng.normal(size=(6, 7)), rng.normal(size=7)),)
@@ -69,7 +69,7 @@ def test_the_first_layer_adds_what_both_parts_of_the_input_say():
     assert all_heads(heads, ground, 2).shape == (5, 3, 2)
 
 
-def test_adam_is_adam_and_sleeps_while_it_is_not_active():
+def test_the_adam_optimiser_is_adam_and_does_nothing_while_inactive():
     weights, gradient = {"a": jnp.array([1.0, -2.0])}, {"a": jnp.array([0.5, 3.0])}
     after, state = adam(weights, gradient, new_adam(weights), 0.1, active=False)
     assert np.array_equal(after["a"], weights["a"])
@@ -86,7 +86,7 @@ def test_adam_is_adam_and_sleeps_while_it_is_not_active():
     assert state.updates == 5
 
 
-def test_an_outlier_pulls_no_more_than_its_sign():
+def test_the_huber_loss_bounds_the_gradient_of_an_outlier():
     slopes = jax.vmap(jax.grad(huber))(jnp.array([-7.0, -0.5, 0.25, 9.0]))
     assert slopes.tolist() == [-1.0, -0.5, 0.25, 1.0]
 
@@ -94,7 +94,7 @@ def test_an_outlier_pulls_no_more_than_its_sign():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["real", "some", "all"])
 @pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
-def test_what_is_imagined_is_what_the_machine_would_have_done(task, kind):
+def test_counterfactual_transitions_are_those_of_the_machine(task, kind):
     run = run_of(gym.make(task), DeepConfig(hidden=(16,), replay=100, num_counterfactuals=10_000))
     space, machine = run.agent.tables.space, run.machine
     rng = np.random.default_rng(1)
@@ -246,7 +246,7 @@ VARIANTS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", VARIANTS)
-def test_the_same_seed_gives_the_same_network_however_often_it_is_looked_at(more):
+def test_the_same_seed_gives_the_same_network_however_often_it_is_evaluated(more):
     env = letter(times=(1, 2))
     one = train(env, "cdqn", steps=600, seed=3, **{**SMALL, "evaluate_every": 200}, **more)
     two = train(env, "cdqn", steps=600, seed=3, **{**SMALL, "evaluate_every": 77}, **more)
@@ -274,7 +274,7 @@ def test_episodes_are_logged_as_they_end():
 
 
 @pytest.mark.parametrize("more", [{}, {"heads": True}, {"shaping": True}])
-def test_values_come_near_those_of_value_iteration(more):
+def test_q_values_of_networks_come_near_those_of_value_iteration(more):
     machine = lively_machine(np.random.default_rng(5), 0)
     machine = replace_otherwise(machine)
     env = cranium.product(lively_world(np.random.default_rng(5), random=False), machine, horizon=30)
@@ -306,7 +306,7 @@ def replace_otherwise(machine):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cranium.errors.UnsoundLabelsWarning")
-def test_a_policy_goes_on_beyond_the_numbers_it_was_trained_with():
+def test_a_network_generalises_to_counter_values_it_was_not_trained_with():
     told = {"observation": "paper"}  # which does not give N away
     more = {"exploration": 0.3, "num_counterfactuals": 6, "until": "solved", "evaluate_every": 1000}
     result = train(letter(times=(1, 2), **told), "cdqn", steps=40_000, seed=2, **more)
@@ -316,7 +316,7 @@ def test_a_policy_goes_on_beyond_the_numbers_it_was_trained_with():
     assert beyond.success.min() == 1.0
 
 
-def test_reward_functions_are_paid_in_the_loop():
+def test_reward_functions_are_evaluated_in_the_fused_loop():
     table = [
         [(1, min(s + a, 3), frozenset({"goal"} if s + a >= 3 else ()), False)]
         for s in range(4)
@@ -330,7 +330,7 @@ def test_reward_functions_are_paid_in_the_loop():
     assert result.evaluation.gap.max() < 0.02
 
 
-def test_what_the_machine_refuses_stops_the_training_with_its_error():
+def test_a_missing_transition_stops_the_training_with_the_error_of_the_machine():
     machine = cranium.loads(
         """
         propositions: [A]
@@ -372,7 +372,7 @@ def test_a_refusal_inside_the_loop_is_the_error_of_the_machine(horizon):
 
 
 @pytest.mark.parametrize(("target", "train_every"), [(100, 3), (100, 7), (10, 1), (6, 6)])
-def test_the_target_network_follows_once_in_a_while(target, train_every):
+def test_the_target_network_is_copied_every_so_many_samples(target, train_every):
     env = letter()
     config = DeepConfig(
         hidden=(8,), batch=4, replay=50, warmup=0, target_every=target, train_every=train_every
@@ -474,7 +474,7 @@ def test_numbers_of_numpy_can_be_saved(tmp_path, learner):
     assert cranium.Policy.load(tmp_path / "agent.npz").about["seed"] == 3
 
 
-def test_a_file_from_before_cells_could_be_chosen_is_read_as_one_hot(tmp_path):
+def test_a_network_file_without_an_observation_encoding_is_read_as_one_hot(tmp_path):
     policy = train(letter(), "cdqn", steps=100, **SMALL).policy
     path = tmp_path / "agent.npz"
     policy.save(path)
@@ -490,7 +490,7 @@ def test_a_file_from_before_cells_could_be_chosen_is_read_as_one_hot(tmp_path):
     assert np.array_equal(again.values(seen, start), policy.values(seen, start))
 
 
-def test_the_network_sees_cells_as_it_is_told():
+def test_the_network_reads_observations_in_the_chosen_encoding():
     world = tabulate_product(find_product(letter())).world
     widths = {}
     for cells in ("one-hot", "joint", "scaled"):
@@ -584,7 +584,7 @@ def test_without_jax_one_line_says_what_to_install(monkeypatch):
 
 
 @pytest.mark.slow
-def test_every_slot_of_a_great_replay_is_drawn_equally_often():
+def test_every_slot_of_a_large_replay_buffer_is_sampled_equally_often():
     """There are 2²³ numbers from 0 to 1 in single precision, and half as many slots again."""
     size = 3 << 22
     slots = jnp.arange(size, dtype=jnp.int32)
@@ -602,7 +602,7 @@ def test_every_slot_of_a_great_replay_is_drawn_equally_often():
     assert len(np.unique(drawn)) > 0.95 * size * -np.expm1(-count / size)
 
 
-def test_a_replay_that_is_not_great_is_drawn_from_by_the_numbers_of_the_block():
+def test_a_small_replay_buffer_is_sampled_with_the_random_numbers_of_the_block():
     slots = jnp.arange(1 << 17, dtype=jnp.int32)
     replay = Replay(*([slots] * len(Replay._fields)))
     u = jax.random.uniform(jax.random.key(0), (1000,), jnp.float32)

@@ -53,7 +53,7 @@ transitions:
 
 
 @pytest.mark.parametrize(("most", "chosen"), [(1.0, 1), (10.0, 0)])
-def test_a_wide_huber_loss_learns_the_mean_of_what_chance_pays(most, chosen):
+def test_a_wide_huber_loss_learns_the_mean_of_random_rewards(most, chosen):
     cells = cranium.labelling_from_cells({1: "win", 2: "lose", 3: "safe"})
     env = cranium.product(Bet(), cranium.loads(GAMBLE), cells, horizon=5)
     settings = {"learning_rate": 3e-3, "exploration": 1.0, "huber": most, **SMALL, "replay": 3000}
@@ -64,7 +64,7 @@ def test_a_wide_huber_loss_learns_the_mean_of_what_chance_pays(most, chosen):
     assert abs(found[0] - 2) < 0.4 if most > 1 else found[0] < 1
 
 
-def test_up_to_where_errors_pull_harder_is_a_setting():
+def test_the_threshold_of_the_huber_loss_is_a_setting():
     slopes = jax.vmap(jax.grad(huber), (0, None))(jnp.array([-7.0, -0.5, 2.5, 9.0]), 3.0)
     assert slopes.tolist() == [-3.0, -0.5, 2.5, 3.0]
     values = huber(jnp.array([2.999, 3.001]), 3.0)
@@ -190,7 +190,7 @@ def letter():
         (letter, ["cdqn"], {}, UnknownNameError, "no such learner"),
     ],
 )
-def test_what_no_machine_can_hold_or_no_number_can_tell_is_refused(
+def test_settings_that_exceed_memory_or_number_types_are_refused(
     make, learner, settings, error, said
 ):
     path = "auto" if make is letter else "python"
@@ -198,7 +198,7 @@ def test_what_no_machine_can_hold_or_no_number_can_tell_is_refused(
         train(make(), learner, steps=10, path=path, **settings)
 
 
-def test_a_schedule_ends_within_what_can_be_counted():
+def test_an_exploration_schedule_ends_within_what_can_be_counted():
     with pytest.raises(InvalidArgumentError, match="at most 1,000,000,000,000,000 samples"):
         cranium.learners.Schedule(1.0, 0.0, over=10**320)
 

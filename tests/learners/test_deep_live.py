@@ -191,7 +191,7 @@ def test_a_finite_world_may_step_in_python_too():
     assert result.policy(np.array([0, 0, 0]), result.policy.automaton.start) in range(4)
 
 
-def test_only_the_end_of_the_world_itself_is_remembered_as_one(monkeypatch):
+def test_only_ground_termination_is_stored_in_the_replay_buffer(monkeypatch):
     seen = []
     original = LiveDeepRun._step
 
@@ -232,7 +232,7 @@ def counting():
 
 
 @pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
-def test_tables_follow_labels_and_counters_that_turn_up_late(monkeypatch):
+def test_the_tables_grow_with_labels_and_counters_that_are_met_late(monkeypatch):
     original, sizes = LiveDeepRun._learn, set()
 
     def learn(self):
@@ -301,7 +301,7 @@ def test_a_point_whose_counters_are_not_bounded_steps_in_python():
         train(env, "cdqn", steps=120, path="compiled", evaluation_env=evaluation, **SMALL)
 
 
-def test_the_reward_of_the_environment_counts_only_if_it_is_asked_for(runs):
+def test_the_ground_reward_counts_only_if_it_is_added(runs):
     class Loud(gym.Wrapper):
         def step(self, action):
             *found, info = self.env.step(action)
@@ -330,7 +330,7 @@ def test_actions_are_those_of_the_environment(tmp_path):
         cranium.Policy.load(tmp_path / "agent.npz", gym.make("cranium/Point-visit-v0"))
 
 
-def test_wrappers_that_change_what_is_seen_or_done_belong_inside():
+def test_observation_and_action_wrappers_belong_inside_the_product():
     env = gym.wrappers.RescaleAction(pendulum(), -1, 1)
     with pytest.raises(WorldError, match="inside the product"):
         train(env, "ctd3", steps=10)
@@ -355,7 +355,7 @@ def test_cells_that_are_not_whole_numbers_are_not_scaled():
         train(cart(), "cdqn", steps=10, cells="scaled", **SMALL)
 
 
-def test_a_replay_that_no_memory_holds_is_refused():
+def test_a_replay_buffer_that_exceeds_memory_is_refused():
     image = gym.spaces.Box(0, 255, (210, 160, 3), np.uint8)
 
     film = gym.wrappers.TransformObservation(
@@ -369,7 +369,7 @@ def test_a_replay_that_no_memory_holds_is_refused():
 
 
 @pytest.mark.parametrize("path", ["compiled", "python"])
-def test_a_reward_function_that_fails_where_it_is_only_imagined_is_named(path):
+def test_a_reward_function_that_fails_on_a_counterfactual_transition_is_named(path):
     pays = cranium.RewardFunction("odd", lambda s, a, t: {5: 1.0}[int(t)])
     machine = cranium.CountingRewardAutomaton(
         propositions=["A"],
@@ -397,7 +397,7 @@ class Still(gym.Env):
         return 0, 0.0, False, False, {}
 
 
-def test_what_no_episode_can_overflow_is_not_imagined_to():
+def test_counterfactuals_do_not_overflow_where_no_episode_can():
     machine = cranium.CountingRewardAutomaton(
         propositions=["A", "B"],
         counters=["n"],

@@ -67,7 +67,7 @@ def office():
         (office, "crm", 4000, {"exploration": Schedule(1.0, 0.0, 20, unit="episodes")}),
     ],
 )
-def test_the_log_is_what_the_environment_saw_bit_for_bit_on_both_paths(
+def test_the_episode_log_is_what_the_environment_saw_bit_for_bit_on_both_paths(
     make, learner, steps, settings
 ):
     env = Recorder(make())
@@ -128,7 +128,7 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
     assert len(expected.log) == expected.episodes
 
 
-def test_a_schedule_over_episodes_stands_still_while_none_ends():
+def test_a_schedule_over_episodes_is_constant_while_no_episode_ends():
     env, other = (make_row_product(100, horizon=horizon) for horizon in (1, 50))
     random, greedy = Schedule(1.0, 0.0, 1, unit="episodes"), Schedule(0.0, 0.0, 1)
     how = {"steps": 40, "evaluate_every": 40, "learning_rate": 0.3}

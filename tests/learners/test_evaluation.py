@@ -86,7 +86,7 @@ def test_an_environment_that_says_when_it_ends_needs_no_horizon():
     cranium.product(Clock.experiment(1), cranium.library.load("anbcdn"))
 
 
-def test_episodes_without_a_horizon_are_cut_off_and_the_result_says_where():
+def test_episodes_without_a_horizon_are_truncated_and_the_result_says_where():
     env = endless(LetterEnv.experiment(1), cranium.library.load("anbcdn"))
     told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 3, "exploration": 0.0}
     result = train(env, "ql", path="python", **told)
@@ -115,7 +115,7 @@ def test_what_is_no_policy_is_refused():
             cranium.evaluate(env, wrong)
 
 
-def test_what_ends_by_itself_is_exact_without_a_horizon():
+def test_the_evaluation_of_episodes_that_terminate_is_exact_without_a_horizon():
     env = endless(Drift(0.3), PAYS)
     found = train(env, "ql", steps=50).evaluation
     assert found.exact
@@ -331,7 +331,7 @@ def test_a_world_with_at_most_four_successes_in_five_is_not_called_solved():
     assert any((result.curve[:, 1] > 0.9).any() for result in results), "it was lucky at times"
 
 
-def test_what_is_solved_was_confirmed_in_a_hundred_episodes():
+def test_a_solved_task_was_confirmed_in_a_hundred_evaluation_episodes():
     result = play(luck(1.0), until="solved")
     assert result.samples_to_solve == 3
     assert result.evaluation.episodes.tolist() == [100]
@@ -397,7 +397,7 @@ def seeds_of(policy, seed):
 @pytest.mark.parametrize(
     ("learner", "path"), [("cql", "python"), ("cql", "compiled"), ("cdqn", "python")]
 )
-def test_every_seed_is_prepared_once(learner, path, monkeypatch):
+def test_every_evaluation_seed_is_prepared_once(learner, path, monkeypatch):
     from cranium.learners import training
 
     calls = []

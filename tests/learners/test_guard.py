@@ -49,7 +49,7 @@ def test_wrappers_that_change_what_a_product_does_are_refused(kind, learner):
 
 @pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 @pytest.mark.parametrize("kind", [kind for kind in LIARS if "cut" not in kind])
-def test_without_a_horizon_they_are_refused_just_so(kind):
+def test_wrappers_are_refused_without_a_horizon_too(kind):
     around, told = LIARS[kind]
     with pytest.raises(WorldError, match=told):
         learn(around(walk(None)), "cql")
@@ -67,7 +67,7 @@ def test_wrappers_that_change_nothing_may_stay(kind, learner):
 
 
 @pytest.mark.parametrize("kind", LIARS)
-def test_evaluations_refuse_them_too(kind):
+def test_evaluations_refuse_wrappers_that_change_rewards_too(kind):
     around, told = LIARS[kind]
     policy = learn(walk(), "cql").policy.with_unknown("random")
     for seed in range(3):
@@ -121,7 +121,7 @@ def test_reward_functions_that_pay_something_else_when_asked_again_are_refused(l
         train(env, learner, steps=200, path="python", **told)
 
 
-def test_somebody_else_who_steps_the_product_in_between_is_found_out():
+def test_steps_of_the_product_by_other_code_during_training_are_noticed():
     env = walk(horizon=50)
     guard = Guard(env, env)
     env.reset(seed=0)
@@ -133,7 +133,7 @@ def test_somebody_else_who_steps_the_product_in_between_is_found_out():
 
 
 @pytest.mark.parametrize("bits", range(16))
-def test_only_cutting_off_is_up_to_the_environment(bits):
+def test_only_truncation_may_be_changed_by_a_wrapper(bits):
     """By what the product did and what is said, all sixteen cases."""
     ended, cut_off, terminated, truncated = (bool(bits >> i & 1) for i in range(4))
     over = terminated or truncated

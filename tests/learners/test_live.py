@@ -62,7 +62,7 @@ def test_the_planner_is_the_same_on_both_paths(observation):
     assert np.array_equal(chosen, other.policy.q[:, places])
 
 
-def test_what_the_world_pays_and_reward_functions_are_the_same_on_both_paths():
+def test_ground_rewards_and_reward_functions_are_the_same_on_both_paths():
     lake = gym.make("FrozenLake-v1", is_slippery=True)
     goal = cranium.labelling_from_cells({15: "goal"})
     env = cranium.product(lake, paying_machine(), goal, add_ground_reward=True)
@@ -235,7 +235,7 @@ def test_progress_is_shown_on_standard_error(capsys, monkeypatch):
     assert "samples" in capsys.readouterr().err
 
 
-def test_beyond_what_was_learned_the_user_decides():
+def test_the_user_chooses_the_action_in_unknown_configurations():
     env = make_letter_product(1)
     policy = train(env, "cql", steps=20_000, counter_limit=2).policy
     ground = env.reset(seed=0)[0]["ground"]
@@ -267,7 +267,7 @@ def test_time_limits_around_the_product_count_on_both_paths():
 
 
 @ENDLESS
-def test_an_environment_that_cuts_episodes_off_by_itself_does_so_on_both_paths():
+def test_truncation_by_the_environment_itself_is_the_same_on_both_paths():
     for path in ("compiled", "python"):
         result = train(
             make_row_product(12, cut=5), "ql", steps=1000, path=path
@@ -279,7 +279,7 @@ def test_an_environment_that_cuts_episodes_off_by_itself_does_so_on_both_paths()
 
 
 @ENDLESS
-def test_what_is_paid_is_not_lost_when_a_configuration_is_new():
+def test_the_reward_is_not_lost_when_a_configuration_is_new():
     machine = cranium.loads(
         """
         propositions: [goal, left]

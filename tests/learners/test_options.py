@@ -199,7 +199,7 @@ def test_reward_functions_count_on_both_paths_and_levels():
     assert max(high) > 3
 
 
-def test_options_are_worth_what_they_were_where_they_were_tried():
+def test_untried_options_have_no_value_and_new_states_take_the_mean_of_tried_ones():
     high = np.array([[-1.0, 9.0, 9.0], [-3.0, -1.0, 9.0], [9.0, 9.0, 9.0]])
     worth = _worth(high, np.array([[1, 0, 0], [1, 1, 0], [0, 0, 0]], np.bool_))
     never = -np.inf

@@ -110,7 +110,7 @@ COUNTING = {
         ("patrol", "hrm"),
     ],
 )
-def test_what_imagines_is_the_same_with_a_counter_limit(name, learner):
+def test_counterfactual_learners_are_the_same_on_both_paths_with_a_counter_limit(name, learner):
     world, task, limit = COUNTING[name]
     env = cranium.product(world(), cranium.library.load(task), horizon=100, counter_limit=limit)
     settings = {"configurations": "seen"} if learner == "seen" else {}
@@ -120,7 +120,7 @@ def test_what_imagines_is_the_same_with_a_counter_limit(name, learner):
     )
 
 
-def test_without_a_counter_limit_what_can_happen_in_a_finite_world_is_imagined_only():
+def test_without_a_counter_limit_the_counterfactual_set_has_only_what_a_finite_world_can_reach():
     """Why the paths differ then, as the page on learners says."""
     env = cranium.product(LetterEnv.experiment((1, 3)), cranium.library.load("anbcdn"), horizon=60)
     one, other = train_on_both_paths(env, "cql", steps=STEPS, seed=1)

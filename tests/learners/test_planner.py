@@ -47,7 +47,7 @@ def test_without_guesses_a_certain_world_is_solved_optimally(seed, counters):
     assert result.evaluation.gap.max() < 1e-6
 
 
-def test_what_is_known_is_valued_as_by_value_iteration():
+def test_the_planner_values_what_is_known_as_value_iteration_does():
     env = make_letter_product(1)
     result = train(env, "planner", steps=6000, seed=0, generalise=False, discount=0.95)
     optimum = cranium.solve(env, discount=0.95)
@@ -62,7 +62,7 @@ def test_what_is_known_is_valued_as_by_value_iteration():
 
 
 @pytest.mark.parametrize("times", [1, 3, 5, (1, 5)])
-def test_it_needs_a_seventh_of_the_samples_of_the_best_cql(times):
+def test_the_planner_needs_a_seventh_of_the_samples_of_the_best_cql(times):
     env = make_letter_product(times)
     few = solved_after(env)
     best = min(
@@ -73,7 +73,7 @@ def test_it_needs_a_seventh_of_the_samples_of_the_best_cql(times):
     assert 7 * few < best
 
 
-def test_even_without_guesses_it_needs_a_fourth():
+def test_without_generalisation_the_planner_needs_a_fourth_of_the_samples_of_cql():
     env = make_letter_product(1)
     few = solved_after(env, generalise=False)
     assert 4 * few < solved_after(env, "cql", 100_000, 100)
@@ -124,13 +124,13 @@ class Teleporter(FiniteEnv):
         return np.array([state])
 
 
-def test_a_wrong_guess_is_doubted_when_nothing_else_works():
+def test_a_wrong_generalisation_is_dropped_when_no_plan_works():
     env = cranium.product(Teleporter(), cranium.compile_language("goal"), horizon=60)
     result = train(env, "planner", steps=2000, seed=0)
     assert result.evaluation.solved
 
 
-def test_guesses_need_whole_numbers_and_the_rest_works_without():
+def test_generalisation_needs_discrete_observations_and_planning_does_not():
     class Named(LetterEnv):
         def observe(self, state):
             return super().observe(state) / 10
@@ -265,7 +265,7 @@ class Buttons(gym.Env):
         return 0, 0.0, False, False, {}
 
 
-def test_a_reward_function_that_is_met_late_is_hoped_for_where_it_was_never_asked():
+def test_the_planner_is_optimistic_about_a_reward_function_where_it_was_never_evaluated():
     """What A led to was learned before the machine could pay for it, and is not taken for nothing."""
     pays = cranium.RewardFunction("one", lambda s, a, t: 1.0)
     steps = [

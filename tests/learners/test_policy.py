@@ -50,7 +50,7 @@ def test_trained_on_one_n_reachable_solves_more_and_seen_does_not(seed):
     assert found["seen"][1:] == [0, 0, 0, 0]
 
 
-def test_imagining_with_hidden_labels_is_warned_of():
+def test_counterfactuals_with_labels_that_depend_on_hidden_state_are_warned_of():
     with pytest.warns(UnsoundLabelsWarning, match="not a function of what is observed"):
         train(make_letter_product(1, observation="cell"), "cql", steps=10)
     train(make_letter_product(1, observation="cell"), "ql", steps=10)

@@ -74,7 +74,7 @@ def machine():
     return cranium.library.load("anbcn")
 
 
-def test_nothing_imagined_is_plain_replay(machine):
+def test_a_counterfactual_ratio_of_zero_is_the_plain_replay_buffer(machine):
     clocks = [Clock()]
     buffer = collect(clocks, machine, imagined=0.0)
     plain = sb3.common.buffers.ReplayBuffer(400, buffer.observation_space, buffer.action_space)
@@ -85,7 +85,7 @@ def test_nothing_imagined_is_plain_replay(machine):
         assert ours is theirs is None or torch.equal(ours, theirs)
 
 
-def test_everything_imagined_is_uniform_over_what_looks_different(machine):
+def test_counterfactual_configurations_are_sampled_uniformly_over_different_encodings(machine):
     for encoding, alike in ((BoxEncoding("raw"), 1), (BoxEncoding("bits", clip=2), 7)):
         options = {"encoding": encoding, "counter_limit": 8, "imagined": 1.0, "steps": 150}
         buffer = collect([Clock(ends=0.01)], machine, **options)
@@ -103,7 +103,7 @@ def test_everything_imagined_is_uniform_over_what_looks_different(machine):
             assert group == pytest.approx([sum(group) / len(group)] * len(group), rel=0.4)
 
 
-def test_the_set_is_what_was_seen_or_what_can_be_reached():
+def test_the_counterfactual_set_is_the_seen_or_the_reachable_configurations():
     machine = cranium.library.load("anbcn")
     clock = Clock(events=frozenset({"A"}), ends=0.0)
     sets = {}
@@ -116,7 +116,7 @@ def test_the_set_is_what_was_seen_or_what_can_be_reached():
 
 
 @pytest.mark.parametrize(("limit", "ends"), [(None, False), (9, True)])
-def test_overflows_are_imagined_only_past_a_limit_that_is_meant(limit, ends):
+def test_counterfactuals_overflow_only_past_a_chosen_counter_limit(limit, ends):
     counting = cranium.CountingRewardAutomaton(
         propositions=["A"],
         counters=["n"],
@@ -129,7 +129,9 @@ def test_overflows_are_imagined_only_past_a_limit_that_is_meant(limit, ends):
     assert bool(buffer.sample(400).dones.any()) is ends
 
 
-def test_if_nobody_says_which_all_are_imagined_unless_there_are_too_many(machine):
+def test_by_default_all_reachable_configurations_are_counterfactual_unless_there_are_too_many(
+    machine,
+):
     for options, kind in (
         ({"counter_limit": 9}, "reachable"),
         ({"horizon": 10**6}, "seen"),
@@ -154,7 +156,7 @@ def test_each_environment_stores_its_own_label(machine):
     assert len(slot.label) == len(slot.real) == len(slot.ground_terminated) == len(slot.paid) == 400
 
 
-def test_the_stored_end_is_never_used(machine):
+def test_the_stored_done_flag_is_not_used_for_counterfactual_transitions(machine):
     """From a word that is complete, others go on; from a world that ended, none does."""
     clock = Clock(events=frozenset("B"), ends=0.0)
     buffer = collect([clock], machine, imagined=1.0, counter_limit=2, steps=30)
@@ -215,7 +217,7 @@ def seen_from(buffer, slot, times=200):
     return {name: float(reward) for name, reward in zip(names, drawn.reward, strict=True)}
 
 
-def test_functions_that_are_met_late_are_imagined_for_all_that_was_stored():
+def test_reward_functions_that_are_met_late_are_evaluated_for_all_stored_transitions():
     silent = "      - {from: w, silent: true, to: v, reward: early}"  # two are paid in one step
     task = TWO.replace("reward: other", "reward: other, to: w") + silent
     machine = cranium.loads(task, rewards={"early": early, "other": late})
@@ -233,7 +235,7 @@ def test_functions_that_are_met_late_are_imagined_for_all_that_was_stored():
 
 
 @pytest.mark.parametrize("wrong", ["raises", "nan", "text"])
-def test_a_function_that_fails_where_it_is_imagined_is_not_imagined_there(wrong):
+def test_a_configuration_whose_reward_function_fails_is_not_counterfactual_there(wrong):
     def other(s, a, t):
         return 1 // 0 if wrong == "raises" else float("nan") if wrong == "nan" else "much"
 

@@ -45,7 +45,7 @@ def machine():
     return cranium.library.load("anbcn")
 
 
-def test_a_buffer_can_be_saved_and_training_goes_on(tmp_path):
+def test_a_replay_buffer_can_be_saved_and_training_continues(tmp_path):
     env, replay = counterfactual(Slope(), climber(), far, horizon=20)
     model = algorithm(env, replay, sb3.SAC, learning_starts=10).learn(60)
     model.save_replay_buffer(tmp_path / "buffer.pkl")
@@ -159,7 +159,7 @@ def test_environments_side_by_side_have_one_task(machine):
         ({"horizon": 50, "configurations": "reachable"}, "reachable"),
     ],
 )
-def test_what_is_reachable_is_imagined_within_a_limit_that_was_given(told, which):
+def test_reachable_configurations_are_counterfactual_within_the_given_counter_limit(told, which):
     env, replay = counterfactual(Clock(), cranium.library.load("anbcn"), **told)
     buffer = algorithm(env, replay).learn(20).replay_buffer
     assert buffer.replay.transitions.configurations == configuration_set(which)
@@ -218,7 +218,7 @@ class Scaled(gym.ObservationWrapper):
         return {**observation, "ground": (observation["ground"] / 1e6).astype(np.float32)}
 
 
-def test_what_a_wrapper_shows_of_the_ground_is_shown_of_the_last_observation_too(machine):
+def test_observation_wrappers_apply_to_the_terminal_observation_in_the_replay_buffer_too(machine):
     env = Scaled(cranium.product(Clock(), machine, counter_limit=4))
     buffer = algorithm(*counterfactual(env)).learn(100).replay_buffer
     assert buffer.dones.sum() > 5
@@ -242,7 +242,7 @@ def test_a_run_goes_on_when_the_set_of_configurations_is_full(machine, monkeypat
     assert "configurations='seen'" in caught.value.fix
 
 
-def test_what_joins_a_large_set_late_is_imagined_soon():
+def test_configurations_that_join_a_large_set_late_are_sampled_soon():
     task = cranium.loads("""
         propositions: [A, B]
         counters: [c]
@@ -277,7 +277,7 @@ def test_observations_in_another_precision_than_their_space_are_kept(machine):
     assert buffer._ends_known
 
 
-def test_plain_replay_works_out_nothing_but_what_happens(machine):
+def test_a_plain_replay_buffer_computes_no_counterfactuals(machine):
     clocks = [Clock(ends=0.0)]
     buffer = collect(clocks, machine, imagined=0, kind="seen", counter_limit=50)
     assert not len(buffer.replay.transitions.known.members)

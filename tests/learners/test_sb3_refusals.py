@@ -167,14 +167,14 @@ def test_what_tables_and_networks_refuse_is_refused_here_too(kind):
 
 
 @pytest.mark.parametrize("kind", HONEST)
-def test_what_changes_nothing_may_stay_here_too(kind):
+def test_harmless_wrappers_are_accepted_by_the_replay_buffer_too(kind):
     cells = cranium.labelling_from_cells({1: "A", 2: "B"})
     task = cranium.compile_language("A B")
     env = cranium.product(Walk(), task, cells, horizon=4, encoding=BoxEncoding())
     assert algorithm(*counterfactual(HONEST[kind](env))).learn(60).num_timesteps >= 60
 
 
-def test_an_end_is_not_to_be_called_cut_off(machine):
+def test_a_termination_reported_as_a_truncation_is_refused(machine):
     env = cranium.product(Clock(ends=0.3), machine, encoding=BoxEncoding())
     with pytest.raises(WorldError, match="that was terminated as truncated"):
         algorithm(*counterfactual(Softening(env))).learn(60)
@@ -202,7 +202,7 @@ print("torch" in sys.modules)
     assert done.stdout == "False\n"
 
 
-def test_several_steps_at_once_are_found_out(machine):
+def test_action_repeat_around_the_product_is_noticed(machine):
     def make():
         return counterfactual(Clock(ends=0.0), machine, counter_limit=3)[0]
 
@@ -268,7 +268,7 @@ def test_what_is_handed_over_is_not_written_into(machine, encoding):
     assert ground[0, 0] == 77
 
 
-def test_normalised_ends_that_nobody_tells_are_refused(machine):
+def test_normalised_terminal_observations_without_the_originals_are_refused(machine):
     def made():
         return cranium.product(Clock(), machine, counter_limit=3)
 

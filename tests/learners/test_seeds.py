@@ -41,7 +41,7 @@ def calls(monkeypatch):
         (lambda: gym.make("cranium/Point-visit-v0"), "ctd3"),
     ],
 )
-def test_seeds_that_learn_together_learn_what_they_learn_alone(env, learner, calls):
+def test_seeds_trained_together_give_the_results_of_seeds_trained_alone(env, learner, calls):
     # Rounding differs, and after many samples a difference leads to another action.
     told = {"steps": 60, "evaluate_every": 30, "warmup": 20, "evaluation_episodes": 1}
     many = train_seeds(env(), learner, seeds=(3, 8), **told)
@@ -62,7 +62,7 @@ def weights(result):
     return jax.tree.leaves(result.policy.network)
 
 
-def test_what_is_learned_now_and_then_is_learned_now_and_then(calls):
+def test_train_every_holds_for_seeds_trained_together(calls):
     told = {"steps": 90, "train_every": 4, "evaluate_every": 90, "warmup": 20}
     (one, _) = train_seeds(letter(), "cdqn", seeds=(0, 1), **told)
     alone = train(letter(), "cdqn", seed=0, **told)
@@ -71,7 +71,7 @@ def test_what_is_learned_now_and_then_is_learned_now_and_then(calls):
         np.testing.assert_allclose(part, other, atol=1e-3)
 
 
-def test_who_is_done_leaves_the_loop(calls):
+def test_a_seed_whose_training_has_ended_leaves_the_joint_loop(calls):
     rule = iter([False, False, True, False, False, False, False, False])
     results = train_seeds(
         letter(), "cdqn", steps=400, seeds=range(2), evaluate_every=100, until=lambda _: next(rule)

@@ -48,7 +48,7 @@ def test_tables_and_networks_have_seen_the_same_counters(data):
 
 
 @pytest.mark.parametrize(("learner", "path"), PATHS)
-def test_where_an_episode_is_over_nothing_is_seen(learner, path):
+def test_counters_at_termination_or_truncation_are_not_seen(learner, path):
     """After two As the horizon is reached; a C ends with five more: neither is acted in."""
     env = cranium.product(EventSequence(("A", "A", "A")), up_down_machine(), horizon=2)
     assert seen_by(env, learner, path, 10) == {(0,), (1,)}

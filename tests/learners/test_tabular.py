@@ -115,7 +115,7 @@ def test_shaping_leaves_the_optimal_policy_as_it_is():
         assert result.evaluation.lengths.tolist() == [21]
 
 
-def test_imagining_needs_fewer_samples_than_not_and_shaping_fewer_still():
+def test_counterfactuals_need_fewer_samples_than_q_learning_and_shaping_fewer_still():
     def samples(learner, **more):
         found = [
             train(
@@ -136,7 +136,7 @@ def test_imagining_needs_fewer_samples_than_not_and_shaping_fewer_still():
     assert shaped < imagined < plain
 
 
-def test_one_policy_for_all_n():
+def test_one_counterfactual_policy_solves_all_n():
     result = train(make_letter_product((1, 5)), "cql", steps=100_000, seed=0)
     assert result.evaluation.solved
     assert result.evaluation.success.tolist() == [1] * 5
@@ -203,13 +203,13 @@ def test_the_same_seed_gives_the_same_result_and_another_another():
     assert not np.array_equal(one.q, other.q)
 
 
-def test_configurations_beyond_what_happened_can_be_learned_too():
+def test_counterfactuals_teach_configurations_that_never_occurred():
     result = train(make_letter_product(1), "cql", steps=30_000, seed=0, counter_limit=4)
     assert result.evaluation.solved
     assert max(max(c.counters) for c in result.policy.configurations) == 4
 
 
-def test_what_the_machine_refuses_stops_the_training_with_its_error():
+def test_a_counter_underflow_stops_the_training_with_the_error_of_the_machine():
     machine = cranium.CountingRewardAutomaton(
         propositions=["A"],
         counters=["n"],
@@ -243,7 +243,7 @@ def test_nonsense_is_refused():
     [
         "test_tabular.py::test_the_compiled_loop_is_the_naive_one",
         "test_live.py::test_both_paths_give_the_same_values",
-        "test_episodes.py::test_the_log_is_what_the_environment_saw_bit_for_bit_on_both_paths",
+        "test_episodes.py::test_the_episode_log_is_what_the_environment_saw_bit_for_bit_on_both_paths",
     ],
 )
 def test_the_loops_do_the_same_without_the_compiler(name):

@@ -33,7 +33,7 @@ def test_a_counter_above_the_limit_is_the_overflow_which_is_terminal_and_no_succ
     assert space.step(row, x) == x
 
 
-def test_silent_transitions_are_folded_in():
+def test_silent_transitions_are_part_of_the_tables():
     space = ConfigurationSpace(MACHINE, LABELS, counter_limit=3).complete()
     x = space.encode(Configuration("matching", (1,)))
     row = space.label_index("C")
