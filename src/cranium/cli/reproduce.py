@@ -219,34 +219,34 @@ def _run(config: ExperimentConfig, folder: Path, engine: Engine, *, retry_failed
     from cranium.figures.studies import draw_study
 
     print_line(_format_plan(config, engine))
-    place = folder / config.folder
+    records = folder / config.folder
     callback = ExperimentProgress(config.heading)
     try:
         with print_damage_warnings():
-            outcome = run(config, place, engine, retry_failed=retry_failed, callback=callback)
+            result = run(config, records, engine, retry_failed=retry_failed, callback=callback)
     except EngineError as problem:
         print_error(f"stopped: {problem}")
-        print_line(f"finished trials are in {place}")
+        print_line(f"finished trials are in {records}")
         raise typer.Exit(NEGATIVE) from None
-    _print_outcome(outcome, place)
-    if outcome.interrupted:
-        print_line(f"interrupted; the same command continues: finished trials are in {place}")
+    _print_result(result, records)
+    if result.interrupted:
+        print_line(f"interrupted; the same command continues: finished trials are in {records}")
         raise typer.Exit(INTERRUPTED)
-    for path in draw_study(read_study(place)):
+    for path in draw_study(read_study(records)):
         more = ".png, .md" if path.with_suffix(".md").exists() else ".png"
         print_line(f"  wrote {path} (and {more})")
     if "paper" in config.variants:
         print_line("  the flaws of this protocol are stated in the caption (.md) and the report")
-    return bool(outcome.failed)
+    return bool(result.failed)
 
 
-def _print_outcome(outcome: RunResult, place: Path) -> None:
+def _print_result(result: RunResult, records: Path) -> None:
     print_line(
-        f"  {outcome.ran:,} trials in {outcome.seconds:.0f} s, {outcome.there:,} existed already"
+        f"  {result.ran:,} trials in {result.seconds:.0f} s, {result.there:,} existed already"
     )
-    for job, record in outcome.failed[:MAX_FAILURES]:
+    for job, record in result.failed[:MAX_FAILURES]:
         last = "".join((record.error or "").strip().splitlines()[-1:])
         print_line(f"  failed: {job.trial.method}, {job.trial.case}, seed {job.seed}: {last}")
-    more = len(outcome.failed) - MAX_FAILURES
+    more = len(result.failed) - MAX_FAILURES
     if more > 0:
-        print_line(f"  and {more:,} more failed; their tracebacks are in {place}")
+        print_line(f"  and {more:,} more failed; their tracebacks are in {records}")
