@@ -22,3 +22,6 @@ exclude_patterns = ["_build"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 nitpicky = False
+# The fields of a NamedTuple have annotations without their modules, and Transition is the name of
+# two classes: one of machines, one of learners.
+suppress_warnings = ["ref.python"]

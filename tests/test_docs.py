@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,8 @@ def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monke
                 run_session(body, names, page)
             case "console":
                 run_commands(body)
+            case "toml" if body.startswith("# pyproject.toml\n"):
+                install_entry_points(body)
             case "toml":
                 Path("experiments.toml").write_text(body)
             case "yaml":
@@ -48,6 +53,28 @@ def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monke
                 assert language.startswith(("{figure}", "{literalinclude}")), (
                     f"{page.name}: a block of {language!r} is run by nothing"
                 )
+                if "tests/extending/" in language:
+                    use_extension(page.parent / language.split()[1], monkeypatch)
+
+
+def use_extension(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a file that a page shows importable: here as its tests import it, and for commands."""
+    module = importlib.import_module(f"extending.{path.stem}")  # once, because it registers names
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    shutil.copy(path, path.name)
+
+
+def install_entry_points(body: str) -> None:
+    """Lay out the entry points of a pyproject.toml as pip does, in the folder of the commands."""
+    project = tomllib.loads(body)["project"]
+    folder = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
+    folder.mkdir()
+    head = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (folder / "METADATA").write_text(head)
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+    (folder / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
 def run_session(body: str, names: dict[str, object], page: Path) -> None:
@@ -114,6 +141,15 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([\w/.-]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} → {target}"
+
+
+@pytest.mark.parametrize("package", ["counterfactual", "learners", "worlds"])
+def test_the_reference_lists_every_public_name_of_what_users_extend(package):
+    page = (ROOT / "docs" / "reference.md").read_text()
+    listed = {
+        path.rpartition(".")[2] for path in re.findall(r"^\.\. auto\w+:: ([\w.]+)", page, re.M)
+    }
+    assert set(importlib.import_module(f"cranium.{package}").__all__) <= listed
 
 
 def test_what_shows_a_promise_exists():

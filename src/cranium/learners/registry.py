@@ -77,10 +77,16 @@ class _Registry(Mapping[str, Learner]):
         self._searched = True
         for point in entry_points(group=GROUP):
             try:
-                register(point.name, point.load())
+                agent = point.load()
+                if not self._is_registered(point.name, agent):  # the module may have done so
+                    register(point.name, agent)
             except Exception as problem:  # a package of somebody else's must not stop ours
                 told = f"the learner {point.name!r} ({point.value}) cannot be used: {problem}"
                 warnings.warn(told, stacklevel=2)
+
+    def _is_registered(self, name: str, agent: AgentFactory) -> bool:
+        config = self._known[name].config if name in self._known else None
+        return isinstance(config, AgentConfig) and config.agent is agent
 
     def __getitem__(self, name: str) -> Learner:
         if name not in self._known:
