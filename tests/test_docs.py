@@ -167,7 +167,7 @@ def test_what_shows_a_promise_exists():
         )
         if marked and name:
             assert re.search(rf"{name}`[^|]*make test-model", page), f"{name} is not in make test"
-        for mark in re.findall(r"^pytestmark = pytest\.mark\.(\w+)$", text, re.MULTILINE):
+        for mark in re.findall(r"^pytestmark = pytest\.mark\.(ray|faults)$", text, re.MULTILINE):
             named = f"{path}::{name}" if name else path
             assert re.search(rf"{named}`[^|]*make test-{mark}", page), (
                 f"{named} is not in make test"
