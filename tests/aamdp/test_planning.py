@@ -292,7 +292,7 @@ def test_a_model_that_the_environment_does_not_follow_is_refused():
 
 def test_passengers_who_change_their_mind_are_in_no_model():
     taxi = gym.make("Taxi-v4" if "Taxi-v4" in gym.registry else "Taxi-v3", fickle_passenger=True)
-    with pytest.raises(WorldError, match="does not say all that happens"):
+    with pytest.raises(WorldError, match="is not complete"):
         TabularWorld.from_model(taxi, lambda s, a, s2: ())
 
 

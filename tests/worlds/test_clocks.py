@@ -81,7 +81,7 @@ def test_the_table_says_when_episodes_are_cut_off():
     assert enumerate_env(shorter, far).horizon == 20
     table = enumerate_env(Corridor(clock=30), far)
     assert table.verify(Corridor(clock=30), far, longest=100) > 1000
-    with pytest.raises(WorldError, match="went on after 30 steps, but the time limit is 30"):
+    with pytest.raises(WorldError, match="continued after 30 steps, but the time limit is 30"):
         table.verify(Corridor(), far, longest=100)
     with pytest.raises(WorldError, match="after 20 steps, but the time limit is 30"):
         table.verify(Corridor(clock=20), far)
@@ -302,11 +302,11 @@ def test_a_clock_that_has_struck_strikes_again_after_as_many_steps():
     clock.see(5, truncated=True)
     clock.see(5, truncated=True)
     assert clock.cut == 5
-    with pytest.raises(WorldError, match="after 5 steps, but another one went on after 5"):
+    with pytest.raises(WorldError, match="after 5 steps, but another one continued after 5"):
         clock.see(5, truncated=False)
     lasting = Clock()
     lasting.see(9, truncated=False)
-    with pytest.raises(WorldError, match="after 3 steps, but another one went on after 9"):
+    with pytest.raises(WorldError, match="after 3 steps, but another one continued after 9"):
         lasting.see(3, truncated=True)
 
 

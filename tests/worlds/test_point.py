@@ -135,7 +135,7 @@ def test_moving_and_entering_are_what_they_are_by_hand(discs, start, actions, sp
             after.append(0.0 if goes < 0 else 1.0 if goes > 1 else goes)
         moved = plane.move(np.array(before), np.array(action), speed)
         assert np.allclose(moved, after, atol=1e-12)
-        found = plane.entered(np.array(before), np.array(after), centres, radii)
+        found = plane.find_entered(np.array(before), np.array(after), centres, radii)
         for (centre, radius), entered in zip(discs, found, strict=True):
             was, is_ = math.dist(before, centre) - radius, math.dist(after, centre) - radius
             if min(abs(was), abs(is_)) > 1e-9:
@@ -343,9 +343,9 @@ def test_the_dynamics_run_over_many_points_at_once():
     for _ in range(200):
         actions = rng.uniform(-1, 1, (5, 2)).astype(np.float32)
         after = plane.move(position, actions, env.speed)
-        found = plane.entered(position, after, env.centres, env.radii)
-        left, event = plane.take(left, found, env.event_index, env.then_index)
-        seen, position = plane.show(after, left, env.limited, env.scale), after
+        found = plane.find_entered(position, after, env.centres, env.radii)
+        left, event = plane.take_event(left, found, env.event_index, env.then_index)
+        seen, position = plane.observe(after, left, env.limited, env.scale), after
         for number, one in enumerate(single):
             assert (one.step(actions[number])[0] == seen[number]).all()
             happened = {env.vocabulary[event[number]]} if event[number] >= 0 else set()
@@ -363,9 +363,9 @@ def test_the_dynamics_run_in_a_compiled_loop_of_jax():
         def step(carry, action):
             before, left = carry
             after = plane.move(before, action, env.speed, xp=xp)
-            found = plane.entered(before, after, env.centres, env.radii, xp)
-            left, event = plane.take(left, found, env.event_index, env.then_index, xp)
-            return (after, left), (plane.show(after, left, env.limited, env.scale, xp), event)
+            found = plane.find_entered(before, after, env.centres, env.radii, xp)
+            left, event = plane.take_event(left, found, env.event_index, env.then_index, xp)
+            return (after, left), (plane.observe(after, left, env.limited, env.scale, xp), event)
 
         return jax.lax.scan(step, (position, left), actions)[1]
 

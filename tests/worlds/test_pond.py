@@ -76,13 +76,13 @@ def test_the_world_does_what_a_slow_one_does(seed, pushes, moving):
 
 def run_in(xp, env, position, velocity, places, velocities, push):
     """One step with the functions of the pond."""
-    before = pond.away(position, places)
+    before = pond.relative_position(position, places)
     pushed = pond.accelerate(velocity, push, env.thrust, env.top_speed, xp)
     position, velocity = pond.glide(position, pushed, env.radius, xp)
     places, velocities = pond.glide(places, velocities, env.radius, xp)
-    after = pond.away(position, places)
-    found = pond.called(pond.touched(before, after, env.radius, xp), env.paint, xp)
-    seen = pond.show(position, velocity, after, velocities, env.top_speed, env.speed, xp)
+    after = pond.relative_position(position, places)
+    found = pond.find_colours(pond.find_touched(before, after, env.radius, xp), env.paint, xp)
+    seen = pond.observe(position, velocity, after, velocities, env.top_speed, env.speed, xp)
     return (position, velocity, places, velocities), (seen, found)
 
 

@@ -1,4 +1,4 @@
-"""A task meets an environment: the automaton-augmented MDP."""
+"""The product of an environment and an automaton: the automaton-augmented MDP (AAMDP)."""
 
 from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding, TabularEncoding
 from cranium.aamdp.labelling import (

@@ -22,11 +22,11 @@ __all__ = [
 MOST_SWEEPS = 20_000
 """The greatest number of sweeps in :func:`soonest`."""
 ANY = -1
-"""In place of an action: any, all equally likely."""
+"""In place of an action: one that is drawn uniformly."""
 ENDLESS = 1 << 60
 """The horizon that means none."""
 STEPS = 10_000
-"""How many steps are always followed one by one."""
+"""The number of steps that are always followed one by one."""
 DENSE = 256
 """If a policy visits at most so many pairs after that, the rest is computed by matrix powers."""
 MOST_VISITS = 100_000_000
@@ -50,7 +50,7 @@ def value_iteration(
 ) -> int:
     """Sweep backwards over the pairs until no value changes by more than ``small``.
 
-    Returns how many sweeps it took, or -1 if there were too many.
+    Returns the number of sweeps, or -1 if there were too many.
     """
     pairs, actions = q.shape
     value = np.zeros(pairs)
@@ -78,7 +78,7 @@ def value_iteration(
 def _expected(
     first: Ints, next_pair: Ints, probability: Floats, reward: Floats, value: Floats, row: int
 ) -> float:
-    """The undiscounted value of an action, given the values of the pairs."""
+    """Return the undiscounted value of an action, given the values of the pairs."""
     total = 0.0
     for k in range(first[row], first[row + 1]):
         if probability[k] > 0:  # a value may be infinite
@@ -102,7 +102,7 @@ def collapsed_iteration(
 ) -> int:
     """Value iteration without a discount, with components in which an episode can stay for ever.
 
-    Returns how many sweeps it took, or -1 if there were too many.
+    Returns the number of sweeps, or -1 if there were too many.
     """
     pairs = value.shape[0]
     actions = (first.shape[0] - 1) // pairs
@@ -242,16 +242,16 @@ def _follow(
 
 
 class Followed(NamedTuple):
-    """What a policy is expected to do within a horizon.
+    """The expected performance of a policy within a horizon.
 
     Attributes:
         returns: The expected return.
-        success: How likely an episode ends with success.
+        success: The probability that an episode ends with success.
         length: The expected number of steps.
         value: The expected discounted return.
-        left: How likely an episode still goes on after the steps that were followed.
+        left: The probability that an episode goes on after the steps that were followed.
         is_complete: Whether the whole horizon was followed, as far as it matters.
-        steps: How many steps were followed.
+        steps: The number of steps that were followed.
     """
 
     returns: float
@@ -318,7 +318,7 @@ def follow(
 
 
 def _reach(model: tuple[Ints, Ints, Floats, Floats, NDArray[np.bool_], Ints], begin: Ints) -> Ints:
-    """The pairs that a policy may visit from these on; some of them if they are many."""
+    """Return the pairs that a policy may visit from these on; only some if there are many."""
     first, next_pair, _, _, _, policy = model
     actions = (len(first) - 1) // len(policy)
     waiting = [int(pair) for pair in begin]
@@ -340,7 +340,7 @@ def _power(
     horizon: int,
     discount: float,
 ) -> tuple[float, float, float, float, float]:
-    """Return, success, length, discounted return and what is left, by squaring the matrix."""
+    """Compute return, success, length, discounted return and ``left``, by matrix powers."""
     first, next_pair, probability, reward, success, policy = model
     actions = (len(first) - 1) // len(policy)
     number = {pair: i for i, pair in enumerate(pairs.tolist())}

@@ -60,7 +60,7 @@ class Labelling:
         self.__module__ = getattr(function, "__module__", __name__)
 
     def __call__(self, observation: Observation, action: object, after: Observation) -> Events:
-        """The events of a transition, checked."""
+        """Return the events of a transition, checked against the vocabulary."""
         events = as_events(self.function(observation, action, after))
         if not events <= self._known:
             strange = sorted(map(str, events - self._known))[0]
@@ -95,7 +95,7 @@ def labelling(*events: str) -> Callable[[LabellingFunction], Labelling]:
 
 
 def labelling_from_cells(cells: Mapping[Hashable, str | Iterable[str]]) -> Labelling:
-    """The labelling of a grid: which events happen on which cells (observations).
+    """Return the labelling of a grid, from the events on each cell (observation).
 
     Example:
         >>> lake = labelling_from_cells({15: "goal", (0, 1): {"mail", "door"}})
@@ -171,15 +171,15 @@ Ambiguity = tuple[Observation, object, Observation, tuple[frozenset[str], ...]]
 
 @dataclass(slots=True)
 class LabelReport:
-    """What random episodes showed of a labelling.
+    """The result of :func:`check_labelling`: the labels of random episodes.
 
     Attributes:
-        steps: How many steps were taken.
-        seen: How often each label occurred.
+        steps: The number of steps.
+        seen: The number of occurrences of each label.
         never_seen: Propositions of the automaton that never occurred.
         unknown: Events that the automaton does not know.
         ambiguous: Observed (s, a, s′) that occurred with different labels. Counterfactual learning
-            on such an observation is unsound: what is imagined depends on something hidden.
+            on such an observation is unsound, because the label depends on hidden state.
         persistent: Events that stay true for several steps and thereby make the task fail.
 
     Example:
@@ -222,7 +222,7 @@ class LabelReport:
 
     @staticmethod
     def unsoundness(found: Ambiguity) -> str:
-        """An ambiguous transition, in words."""
+        """Describe an ambiguous transition."""
         before, action, after, labels = found
         shown = " and ".join("{" + ", ".join(sorted(label)) + "}" for label in labels)
         return (
@@ -241,7 +241,7 @@ def check_labelling(
     seed: int = 0,
     warn: bool = True,
 ) -> LabelReport:
-    """Run random episodes in an environment, and report what its labels are like.
+    """Run random episodes in an environment, and report the labels and their problems.
 
     It warns if an observed (s, a, s′) had different labels (:class:`UnsoundLabelsWarning`). It also
     runs the machine on the labels, and warns if an event stays true for several steps and thereby
@@ -271,7 +271,7 @@ def check_labelling(
         key = tuple(observation_key(part) for part in transition)
         known.setdefault(key, (transition, {}))[1][events] = None
     names = frozenset().union(*report.seen)
-    read = frozenset(automaton.propositions)  # whatever else differs does not matter to it
+    read = frozenset(automaton.propositions)  # other events do not matter to the machine
     report.never_seen = tuple(name for name in automaton.propositions if name not in names)
     report.unknown = tuple(sorted(names - set(automaton.propositions)))
     report.ambiguous = [
@@ -306,14 +306,14 @@ def _random_steps(
 def choose_labelling(
     env: gym.Env[Any, Any], labelling: LabellingFunction | None
 ) -> LabellingFunction:
-    """The labelling that was given, or the world's own."""
+    """Return the labelling that was given, or the world's own."""
     if labelling is not None:
         return check_labelling_function(labelling)
     return WorldEvents(as_world(env))
 
 
 def check_labelling_function(function: object) -> LabellingFunction:
-    """Accept what can be called with (s, a, s′)."""
+    """Check that a function can be called with (s, a, s′), and return it."""
     if not callable(function):
         raise InvalidArgumentError(
             f"a labelling is a function of (s, a, s′), not {shorten(function)}",
@@ -327,7 +327,7 @@ def check_labelling_function(function: object) -> LabellingFunction:
             fix="def events(before, action, after): …",
         ) from None
     except ValueError:
-        pass  # built in: nobody knows what it takes
+        pass  # a built-in function has no signature
     return cast(LabellingFunction, function)
 
 

@@ -31,7 +31,7 @@ __all__ = ["Solution", "find_product", "solve", "tabulate_product", "tabulate_wo
 
 HORIZON = 10_000
 VERIFIED = 1000
-"""For how many steps a model that an environment says it follows is compared with it."""
+"""The number of steps in which a model is compared with its environment."""
 VERIFIED_OURS = 300
 """The same for a ``FiniteEnv``. Its ``step`` is ours, so that only its model can be wrong."""
 
@@ -41,19 +41,19 @@ class Solution:
     """The optimal values and the optimal policy of a product.
 
     Attributes:
-        product: What was solved.
+        product: The product that was solved.
         value: V* of each pair; with a discount of 1, -∞ if every policy may lose reward for ever
             from there. [P]
         q: Q* of each pair and action. [P, A]
         policy: An optimal action for each pair, counted from 0: the first if there are several, or,
-            with a discount of 1, where dawdling costs nothing, one that ends soonest. [P]
+            with a discount of 1, where delay costs nothing, one that ends soonest. [P]
         discount: γ.
-        tolerance: How far a value may be from the optimal one.
-        sweeps: How many sweeps it took.
+        tolerance: The greatest distance of a value from the optimal one.
+        sweeps: The number of sweeps.
         start_value: V* at the start, averaged over the starts.
         expected_return: The undiscounted return of the policy, up to the horizon.
-        success_rate: How likely the policy ends with success, up to the horizon.
-        expected_length: How many steps it takes, up to the horizon.
+        success_rate: The probability of success, up to the horizon.
+        expected_length: The expected number of steps, up to the horizon.
 
     Example:
         >>> import cranium
@@ -78,7 +78,7 @@ class Solution:
 
     @property
     def sampled(self) -> Sampling | None:
-        """How the world's table was sampled, if it was made by trying actions; None for a model.
+        """The sampling of the world's table, if it was made by trying actions; None for a model.
 
         Example:
             >>> import cranium
@@ -88,7 +88,7 @@ class Solution:
         return self.product.world.sampled
 
     def episodes(self) -> Iterator[tuple[Hashable, Configuration, int]]:
-        """The likeliest episode of the policy: states, configurations and actions."""
+        """Iterate over the most likely episode: states, configurations and actions."""
         model = self.product
         here = int(np.argmax(model.initial))
         seen = set()
@@ -125,11 +125,11 @@ def solve(
     Args:
         env: The product, perhaps with wrappers around it; its world must be finite.
         discount: γ, up to 1.
-        tolerance: How far a value may be from the optimal one (with γ = 1: how much the last sweep
-            may have changed).
+        tolerance: The greatest distance of a value from the optimal one (with γ = 1: the greatest
+            change in the last sweep).
         horizon: For the expected return, length and success. The default is the product's, or
             10,000 if it has none. A time limit of the environment's own that is lower replaces it.
-        max_sweeps: After how many sweeps to give up.
+        max_sweeps: The number of sweeps after which an error is raised.
 
     Example:
         >>> import cranium
@@ -174,7 +174,7 @@ def solve(
 def _undiscounted(
     model: TabularProduct, tolerance: float, max_sweeps: int
 ) -> tuple[Floats, Floats, Ints, int]:
-    """Values, values of actions, policy and sweeps, with a discount of 1."""
+    """Compute the values, Q-values, policy and number of sweeps with a discount of 1."""
     from cranium.aamdp.total_reward import total_reward
 
     arrays = (model.first, model.next_pair, model.probability, model.reward)
@@ -223,11 +223,11 @@ def tabulate_product(
 
 
 def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> AutomatonAugmentedMDP:
-    """The product inside the wrappers that ``gymnasium.make`` puts around it.
+    """Find the product inside wrappers, such as those of ``gymnasium.make``.
 
     Args:
         env: The environment.
-        transparent: Whether to refuse wrappers that may change what it does.
+        transparent: Whether to refuse wrappers that may change states, rewards or termination.
 
     Example:
         >>> find_product(gym.make("cranium/Letter-anbcdn-v0")).automaton.name
@@ -255,7 +255,7 @@ def find_product(env: gym.Env[Any, Any], *, transparent: bool = False) -> Automa
 def _check_transparent(wrapper: gym.Wrapper[Any, Any, Any, Any]) -> None:
     if not is_transparent(wrapper):
         raise WorldError(
-            f"the wrapper {type(wrapper).__name__} may change what the world does",
+            f"the wrapper {type(wrapper).__name__} may change states, rewards or termination",
             fix="take it away, or list the world with it yourself: "
             "TabularProduct.of(enumerate_env(env, …), automaton)",
         )
@@ -298,9 +298,9 @@ def tabulate_world(
 
 @contextmanager
 def _walkable(product: AutomatonAugmentedMDP, base: Any) -> Iterator[gym.Env[Any, Any]]:
-    """A copy of the ground environment to walk about in; itself, if it holds a window or a lock.
+    """Return a copy of the ground environment; or itself, if it cannot be copied.
 
-    In the second case nothing is drawn meanwhile, and an episode of the product is over.
+    In the second case nothing is rendered meanwhile, and an episode of the product is over.
     """
     live: gym.Env[Any, Any] | None = None
     with suppress(Exception):  # whatever a foreign environment raises

@@ -329,7 +329,7 @@ class AutomatonAugmentedMDP(
         self._node = self._node_of(state["_node"])
 
     def read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
-        """What the automaton reads of events, as a bitmask and as names; unknown ones are refused.
+        """Return the label of events, as a bitmask and as names; unknown events are refused.
 
         Example:
             >>> import cranium

@@ -77,7 +77,7 @@ class WorldEntry:
         horizon: The number of steps after which an episode is truncated; None if it is not.
         tasks: The ready-made tasks: the name of each, and the machine of the library.
         options: The arguments of ``make``.
-        meanings: What its events mean, in plain words.
+        meanings: The meanings of its events, in plain words.
         gymnasium_id: The Gymnasium id, if it is not ``cranium/NAME-v0``.
     """
 
@@ -199,7 +199,7 @@ CATALOGUE: tuple[WorldEntry, ...] = (
 
 
 def make_world(name: str, **options: Any) -> gym.Env[Any, Any]:
-    """One of the worlds, by its name in the catalogue.
+    """Make a world by its name in the catalogue.
 
     Example:
         >>> make_world("Office", mail=3).mail
@@ -217,12 +217,12 @@ def make_product(
     product: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> AutomatonAugmentedMDP:
-    """A world with one of its ready-made tasks.
+    """Make the product of a world and one of its ready-made tasks.
 
     Args:
         world: The name of the world.
         task: The name of the task.
-        horizon: After how many steps an episode is cut off; by default the world's.
+        horizon: The number of steps after which an episode is truncated; by default the world's.
         product: More arguments of the product, such as ``{"encoding": BoxEncoding()}``.
         **options: Arguments of the world.
 
@@ -249,14 +249,14 @@ def make_env(
     horizon: int | None = None,
     counter_limit: int | None = None,
 ) -> AutomatonAugmentedMDP:
-    """A world with any task.
+    """Make the product of a world and any task.
 
     Args:
         world: The name of the world.
         automaton: The task.
         options: Arguments of the world.
-        horizon: After how many steps an episode is cut off; by default the world's.
-        counter_limit: What no counter may pass; by default what no episode can pass.
+        horizon: The number of steps after which an episode is truncated; by default the world's.
+        counter_limit: The greatest value of a counter; by default one that no episode can pass.
 
     Example:
         >>> make_env("Office", library.load("office"), {"mail": 2}).horizon
@@ -321,7 +321,7 @@ def find_world(name: str) -> WorldEntry:
 
 
 def register() -> None:
-    """Tell Gymnasium of all worlds and ready-made products; doing it twice changes nothing.
+    """Register all worlds and ready-made products with Gymnasium, if they are not yet.
 
     Example:
         >>> register()

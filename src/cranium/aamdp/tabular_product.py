@@ -1,4 +1,4 @@
-"""The product of a finite world and an automaton as arrays: what can be reached, listed."""
+"""The product of a finite world and an automaton as arrays of its reachable pairs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class TabularProduct:
         space: The configurations, as numbers.
         state: The state of each pair. [P]
         configuration: The configuration of each pair. [P]
-        first: Where the outcomes of each pair and action begin. [P·A + 1]
-        next_pair: Where an outcome leads, -1 if it ends the episode. [K]
-        probability: How likely it is. [K]
-        reward: What it pays. [K]
+        first: The index of the first outcome of each pair and action. [P·A + 1]
+        next_pair: The next pair of each outcome, -1 if it ends the episode. [K]
+        probability: Its probability. [K]
+        reward: Its reward. [K]
         success: Whether it ends the episode with success. [K]
-        initial: How likely an episode begins in each pair. [P]
+        initial: The probability that an episode starts in each pair. [P]
 
     Example:
         >>> import cranium
@@ -95,7 +95,7 @@ class TabularProduct:
         return len(self.state)
 
     def pair(self, state: Hashable, configuration: Configuration) -> int:
-        """The number of a pair, by the world's name of the state."""
+        """Return the number of a pair, by the key of the state."""
         found = np.array([], dtype=np.int64)
         if state in self.world.states and configuration in self.space.configurations:
             s, x = self.world.states.index(state), self.space.configurations.index(configuration)
@@ -133,7 +133,7 @@ class _KeySet:
         self._runs.append(keys)
 
     def without(self, keys: Ints) -> Ints:
-        """The given numbers that are not in it."""
+        """Return the given numbers that are not in it."""
         size = len(self._table)
         inside = keys < size
         if inside.all():
@@ -145,7 +145,7 @@ class _KeySet:
 
 
 def _positions(keys: Ints, wanted: Ints) -> Ints:
-    """Where each of the wanted numbers stands among different keys; anywhere, if it does not."""
+    """Return the index of each wanted number in the keys; any index, if it is not there."""
     size = int(keys.max()) + 1
     if size <= SMALL_TABLE:
         numbers = np.zeros(size, np.int64)
@@ -211,7 +211,7 @@ class _Builder:
         return configurations.astype(np.int64) * self.world.num_states + states
 
     def _expand(self, level: Ints) -> tuple[Any, ...]:
-        """All outcomes of all actions in the pairs of a level."""
+        """List all outcomes of all actions in the pairs of a level."""
         world, actions = self.world, self.world.num_actions
         states, numbers = level % world.num_states, level // world.num_states
         pairs = (states[:, None] * actions + np.arange(actions)).ravel()

@@ -1,4 +1,4 @@
-"""How a task reads one step: its label, the next configuration, and the reward.
+"""One step of a task: the label, the next configuration, the reward and the end of an episode.
 
 The product and the monitor both use this module.
 """

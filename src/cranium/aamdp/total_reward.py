@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 ROUNDING = 1e-9
 """An average gain or loss per step, as a share of the greatest reward, that counts as zero."""
 SPAN = 1e-11
-"""How close the bounds of the average gain must be, as a share of the greatest reward."""
+"""The greatest gap between the bounds of the average gain, relative to the greatest reward."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TotalReward:
         value: V* of each state. [P]
         q: Q* of each state and action. [P, A]
         policy: An optimal action for each state. [P]
-        sweeps: How many sweeps it took.
+        sweeps: The number of sweeps.
     """
 
     value: Floats = field(repr=False)
@@ -82,7 +82,7 @@ def total_reward(
         probability: The probability of each outcome. [K]
         reward: The reward of each outcome. [K]
         actions: A.
-        small: How much the last sweep may change a value.
+        small: The greatest change of a value in the last sweep.
         max_sweeps: After how many sweeps to give up.
 
     Returns:

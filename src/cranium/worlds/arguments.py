@@ -26,7 +26,7 @@ __all__ = [
 GREATEST = 2**31 - 1
 """The greatest number of times that an event can be asked for."""
 WIDEST = 1000
-"""How far apart the least and the greatest of a drawn number may be: all of them are listed."""
+"""The greatest difference between the ends of a range: all of its numbers are listed."""
 
 
 def check_point(what: str, value: object, margin: float = 0.0) -> tuple[float, float]:

@@ -13,7 +13,7 @@ __all__ = ["COUNTS", "LAYOUTS", "Ball", "colours_of", "counted"]
 
 MOST = 1000  # a place for a ball is looked for among all others
 COUNTS: Mapping[str, int] = dict.fromkeys(("red", "green", "blue", "cyan", "yellow", "magenta"), 2)
-"""How many there are of each colour in the pond of the literature."""
+"""The number of balls of each colour in the literature."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Ball:
 
     Attributes:
         colour: Its colour, which is the event of touching it.
-        place: Where its middle is when an episode begins.
-        heading: Where it goes, in degrees: 0 is right, 90 is up.
+        place: The position of its centre at the start of an episode.
+        heading: The direction of its velocity in degrees: 0 is right, 90 is up.
 
     Example:
         >>> from cranium.worlds import WaterWorld

@@ -40,16 +40,16 @@ class CraftWorld(FiniteEnv[_State, NDArray[np.int64]]):
     and a visit when none is left in the world shows that (``no_wood``).
 
     Args:
-        wood: How many pieces of wood there are: a number, or the least and the greatest of a number
+        wood: The number of pieces of wood: a number, or the least and the greatest of a number
             that is drawn (uniformly) in every episode; None if the wood never runs out, as in the
             literature.
         grass: The same for grass.
         layout: ``"small"`` (7×7), ``"medium"`` (11×11) or ``"large"`` (21×21), or ``"random"``: a
             map that is made from a seed.
         map_seed: The seed of a random map, by default 0.
-        size: How many rows and columns a random map has, by default 11.
+        size: The number of rows and of columns of a random map, by default 11.
         start: The cell where an episode begins, by default that of the layout; ``"anywhere"`` for
-            any cell on which nothing happens, drawn (uniformly) in every episode.
+            any cell without events, drawn (uniformly) in every episode.
         observation: ``"markov"`` is the cell and what is left of that which runs out; ``"cell"``
             the cell alone.
         render_mode: ``"ansi"`` or ``"rgb_array"``.

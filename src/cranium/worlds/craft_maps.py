@@ -18,7 +18,7 @@ SIGNS = {
     "$": "gold",
     "*": "gem",
 }
-"""What the characters of a map mean; the places, in the order of the vocabulary."""
+"""The meanings of the characters of a map, in the order of the vocabulary."""
 
 SIZES = (5, 100)
 """The least and the greatest size of a random map."""

@@ -26,7 +26,7 @@ __all__ = ["enumerate_env", "longest_walk", "verify_model"]
 RANDOM_TRIES = 50
 """The greatest number of tries of an action in a state, if the step draws random numbers."""
 MORE_TRIES = 3_000
-"""How many such tries there should be in total."""
+"""The number of such tries in total that is aimed at."""
 LONGEST = 10_000
 """The length of the longest walk if the horizon is not known."""
 FARTHEST = 100_000
@@ -65,11 +65,11 @@ def enumerate_env(
     Args:
         env: The environment, with discrete actions.
         labelling: L(s, a, s′) on observations; left out, the world's own events.
-        state_key: What tells states apart: of the environment and the observation; by default the
-            observation.
-        starts: How often to reset it, to learn where episodes begin.
-        repeats: How often to try each action in each state.
-        verify: How many random steps to compare at the end, besides the long walks; 0 for no walks.
+        state_key: A function of the environment and the observation that identifies the state; by
+            default the observation.
+        starts: The number of resets, to estimate the initial distribution.
+        repeats: The number of tries of each action in each state.
+        verify: The number of random steps to compare at the end, besides long walks; 0 for none.
         longest: The greatest length of a walk. The default is 10,000, or more if the environment
             names a greater time limit.
         seed: For the resets and the trials.
@@ -134,7 +134,7 @@ def longest_walk(env: gym.Env[Any, Any]) -> int:
 
 
 class _Snapshot(NamedTuple):
-    """A way back to a state: a copy of the environment, or a seed and the actions after it."""
+    """A way to return to a state: a copy of the environment, or a seed and actions."""
 
     env: gym.Env[Any, Any] | None
     seed: int
@@ -177,7 +177,7 @@ class _Enumeration:
             self.env, self.copies = env, False
 
     def begin(self, seed: int) -> gym.Env[Any, Any]:
-        """An environment that can be walked about in."""
+        """Return an environment to walk in, after a reset."""
         self.env.reset(seed=seed)
         return self.env
 
@@ -212,14 +212,14 @@ class _Enumeration:
         return self.builder.finish(lambda state: self.snapshots[state].seen, TabularWorld)
 
     def sampling(self, world: TabularWorld, starts: int) -> Sampling:
-        """How much was tried."""
+        """Return how much was tried."""
         pairs = int((np.diff(world.first) > 0).sum())
         more = max(self.random_tries, self.repeats) if self.random else 0
         told = (len(self.random), more, starts, self.steps, self.longest)
         return Sampling(self.repeats, pairs, *told)
 
     def _try(self, state: Hashable, action: int, times: int, found: _Tried | None = None) -> _Tried:
-        """The outcome of an action, which must be the same in every try."""
+        """Return the outcome of an action, which must be the same in every try."""
         snapshot = self.snapshots[state]
         for _ in range(times):
             trial = self._return_to(snapshot)
@@ -256,14 +256,14 @@ class _Enumeration:
         *,
         alive: bool = True,
     ) -> None:
-        # What is left of an ended episode cannot be gone on with: a living one takes its snapshot.
+        # An ended episode cannot be continued, so one that goes on replaces it.
         if state not in self.snapshots or (alive and state not in self.alive):
             snapshot = copy.deepcopy(env) if self.copies else None
             held = [] if snapshot is None else generators(snapshot)
             self.snapshots[state] = _Snapshot(snapshot, seed, actions, copy_observation(seen), held)
 
     def _return_to(self, snapshot: _Snapshot) -> gym.Env[Any, Any]:
-        """An environment in this state, with new seeds for its random generators."""
+        """Return an environment in this state, with new seeds for its random generators."""
         if snapshot.env is not None:
             copies: dict[int, Any] = {}
             trial = copy.deepcopy(snapshot.env, copies)
@@ -284,7 +284,7 @@ class _Enumeration:
 
 
 def check_finite(space: gym.Space[Any], fix: str) -> None:
-    """Refuse observations that are not finitely many."""
+    """Check that there are finitely many observations."""
     if isinstance(space, gym.spaces.Box) and not np.issubdtype(space.dtype, np.integer):
         raise WorldError(
             f"observations in {space} are not finitely many",

@@ -43,11 +43,11 @@ TINTS = (
 
 @dataclass(frozen=True)
 class Grid:
-    """Which cells there are, and between which one cannot move.
+    """A rectangle of cells with walls.
 
     Attributes:
-        rows: How many rows.
-        columns: How many columns.
+        rows: The number of rows.
+        columns: The number of columns.
         walls: Cells that cannot be entered.
         blocked: Pairs of neighbouring cells with a wall between them.
 
@@ -70,7 +70,7 @@ class Grid:
             )
 
     def move(self, cell: Cell, action: int) -> Cell:
-        """Where a move leads: a move against a wall, or off the grid, stays."""
+        """Return the cell after a move. A move against a wall or off the grid does nothing."""
         down, right = _STEPS[action]
         after = (cell[0] + down, cell[1] + right)
         inside = 0 <= after[0] < self.rows and 0 <= after[1] < self.columns
@@ -102,7 +102,7 @@ class Grid:
         return reached
 
     def as_text(self, marks: Mapping[Cell, str], agent: Cell | None) -> str:
-        """The grid with one character for each cell, and walls between cells as lines."""
+        """Render the grid as text: a character for each cell, and lines for walls between cells."""
         lines = []
         for row in range(self.rows):
             above, line = "", ""
@@ -117,7 +117,7 @@ class Grid:
         return "\n".join(lines)
 
     def as_image(self, marks: Mapping[Cell, str], agent: Cell | None) -> NDArray[np.uint8]:
-        """The grid as an RGB image, with the marks written into the cells."""
+        """Render the grid as an RGB image, with the marks written into the cells."""
         from PIL import Image, ImageDraw, ImageFont
 
         size = (self.columns * PIXELS + 1, self.rows * PIXELS + 1)
@@ -159,11 +159,11 @@ def _sorted_marks(marks: Mapping[Cell, str]) -> Iterable[str]:
 
 
 def read_map(text: str, names: Mapping[str, str]) -> tuple[Grid, Cell, dict[Cell, str]]:
-    r"""A map that is drawn with characters: the grid, the start, and what is on which cell.
+    r"""Read a map of characters: the grid, the start, and what is on which cell.
 
     Args:
         text: ``#`` is a wall, ``@`` the start, a blank or a dot an empty cell.
-        names: What every other character means.
+        names: The meaning of every other character.
 
     Example:
         >>> read_map("@.#\n..m", {"m": "mail"})[1:]
@@ -178,11 +178,11 @@ def read_map(text: str, names: Mapping[str, str]) -> tuple[Grid, Cell, dict[Cell
 
 
 def starting_cells(grid: Grid, at: Container[Cell], start: object) -> tuple[Cell, ...]:
-    """The cells where an episode may begin: nothing happens there.
+    """Return the cells in which an episode can start, which have no events.
 
     Args:
         grid: The grid.
-        at: The cells where something happens.
+        at: The cells with events.
         start: A cell, or ``"anywhere"``.
 
     Example:
@@ -195,7 +195,7 @@ def starting_cells(grid: Grid, at: Container[Cell], start: object) -> tuple[Cell
     cell = tuple(start) if isinstance(start, tuple | list) else start
     if cell not in plain:
         raise InvalidArgumentError(
-            f"an episode begins on a cell on which nothing happens, not on {shorten(start)}",
+            f"an episode starts on a cell without events, not on {shorten(start)}",
             fix=f"such as {plain[0]}, or anywhere",
         )
     return (cell,)

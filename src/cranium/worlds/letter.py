@@ -35,7 +35,7 @@ class LetterSpec:
     Attributes:
         letter: Its name, which is the event of being on its cell.
         cell: Row and column.
-        times: How often it is observed before it is replaced: a number, or the least and the
+        times: The number of observations after which it is replaced: a number, or the least and the
             greatest of a number that is drawn anew (uniformly) in every episode; None for ever.
         then: The letter that replaces it.
 
@@ -65,7 +65,7 @@ class LetterEnv(FiniteEnv[_State, NDArray[np.int64]]):
         letters: The letters; by default those of the experiment, A^N B C D^N with N = 1.
         rows: The height of the grid.
         columns: Its width.
-        start: Where an episode begins; None for any cell, drawn uniformly.
+        start: The cell in which an episode starts; None for any cell, drawn uniformly.
         observation: ``"markov"`` is the cell and how often each letter that is replaced can still
             be observed; ``"paper"`` is the cell and the letter there; ``"cell"`` the cell alone.
             With the last a label is no function of the observed (s, a, s′), and only the first is

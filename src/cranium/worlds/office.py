@@ -53,11 +53,11 @@ class OfficeWorld(FiniteEnv[_State, NDArray[np.int64]]):
     decoration is an event like the others; what it means is up to the task.
 
     Args:
-        mail: How many items of mail there are: a number, or the least and the greatest of a number
+        mail: The number of items of mail: a number, or the least and the greatest of a number
             that is drawn (uniformly) in every episode; None if the mail never runs out.
         layout: ``"paper"`` (Figure "env3", 12 rooms, walls are cells) or ``"toro-icarte"``.
         start: The cell where an episode begins, by default that of the layout; ``"anywhere"`` for
-            any cell on which nothing happens, drawn (uniformly) in every episode.
+            any cell without events, drawn (uniformly) in every episode.
         observation: ``"markov"`` is the cell and the mail that is left; ``"cell"`` the cell alone,
             as in the paper.
         render_mode: ``"ansi"`` or ``"rgb_array"``.

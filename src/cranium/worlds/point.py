@@ -47,9 +47,9 @@ class Region:
 
     Attributes:
         event: The event of entering it.
-        centre: Where it is.
-        radius: How large it is.
-        times: How often it gives its event before it is used up: a number, or the least and the
+        centre: Its centre.
+        radius: Its radius.
+        times: The number of events before it is used up: a number, or the least and the
             greatest of a number that is drawn anew (uniformly) in every episode; None for ever.
         then: The event of entering it when it is used up.
 
@@ -75,13 +75,13 @@ class PointWorld(gym.Env[Floats, Any]):
 
     Args:
         regions: The regions; by default A, B, a mail room that runs out, and a person.
-        mail: How much mail there is in the regions that are there by default: a number, or the
+        mail: The amount of mail in the default regions: a number, or the
             least and the greatest of a number that is drawn in every episode; None for ever.
         actions: ``"continuous"`` is the velocity, each part from −1 to 1 (more is cut off);
             ``"discrete"`` is right, left, up, down at full speed.
-        speed: How far an action of 1 leads in a step.
+        speed: The length of a step with an action of 1.
         noise: The standard deviation of what chance adds to each part of a step.
-        start: Where an episode begins; None for anywhere, drawn uniformly.
+        start: The position at the start of an episode; None for any, drawn uniformly.
         observation: The position, and for each region that runs out: with ``"offers"`` whether
             anything is left there (1 or 0), with ``"markov"`` the share that is left. The label is
             a function of both; only the second foretells when a drawn number runs out.
@@ -93,18 +93,18 @@ class PointWorld(gym.Env[Floats, Any]):
     Attributes:
         vocabulary: All events that can happen; V of them.
         events: The events of the last step.
-        position: Where the point is, float32 ``[2]``; None before the first episode.
-        left: How often each region still gives its event, int32 ``[R]``; −1 for ever.
+        position: The position of the point, float32 ``[2]``; None before the first episode.
+        left: The remaining number of events of each region, int32 ``[R]``; −1 for ever.
         centres: float32 ``[R, 2]``.
         radii: float32 ``[R]``.
         event_index: The number of each region's event in the vocabulary, int32 ``[R]``.
         then_index: The same for its event when it is used up, int32 ``[R]``; −1 if it never is.
         least: The least number of times that is drawn, int32 ``[R]``; −1 for ever.
         most: The greatest, int32 ``[R]``; −1 for ever.
-        limited: Which regions run out, int32 ``[L]``.
-        scale: What their numbers are divided by in an observation, float32 ``[L]``.
+        limited: The regions that run out, int32 ``[L]``.
+        scale: The divisors of their numbers in an observation, float32 ``[L]``.
         moves: The discrete actions as continuous ones, float32 ``[4, 2]``.
-        action_names: What they are called.
+        action_names: The names of the actions.
         start: float32 ``[2]``, or None for a uniform one.
 
     Example:
@@ -203,7 +203,7 @@ class PointWorld(gym.Env[Floats, Any]):
         }
 
     def instances(self) -> Instances:
-        """What the task is asked for: one for each way of drawing how often events are had.
+        """Return an instance for each way of drawing the numbers of events.
 
         Example:
             >>> list(PointWorld(mail=(1, 3)).instances())
@@ -229,7 +229,7 @@ class PointWorld(gym.Env[Floats, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Floats, dict[str, Any]]:
-        """Begin an episode; ``options`` can fix what is random."""
+        """Start an episode; ``options`` can fix what is random."""
         super().reset(seed=seed)
         options = options or {}
         check_options(options, ("times", "start"))
@@ -245,15 +245,15 @@ class PointWorld(gym.Env[Floats, Any]):
         return self._observe(), {}
 
     def step(self, action: PlaneAction) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """Move; the world itself rewards nothing, and never ends."""
+        """Move. The ground reward is 0, and the world never terminates."""
         before = self.position
         if before is None:
             raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
         velocity = as_action_vector(action, self.action_space, self.moves)
         slip = self.np_random.normal(0.0, self.noise, 2).astype(np.float32) if self.noise else 0.0
         self.position = plane.move(before, velocity, self.speed, slip)
-        found = plane.entered(before, self.position, self.centres, self.radii)
-        self.left, event = plane.take(self.left, found, self.event_index, self.then_index)
+        found = plane.find_entered(before, self.position, self.centres, self.radii)
+        self.left, event = plane.take_event(self.left, found, self.event_index, self.then_index)
         self.events = self._labels[event]
         return self._observe(), 0.0, False, False, {}
 
@@ -265,11 +265,11 @@ class PointWorld(gym.Env[Floats, Any]):
             region.then if left == 0 else region.event
             for region, left in zip(self.regions, self.left, strict=True)
         ]
-        paint = plane.write if self.render_mode == "ansi" else plane.draw
+        paint = plane.render_text if self.render_mode == "ansi" else plane.render_image
         return paint(names, self.centres, self.radii, self.position)
 
     def _observe(self) -> Floats:
-        seen: Floats = plane.show(self.position, self.left, self.limited, self.scale)
+        seen: Floats = plane.observe(self.position, self.left, self.limited, self.scale)
         return seen
 
     def _spans(self, fixed: Any) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""A pond: an agent that accelerates among balls that bounce, what it touches, and how it is drawn.
+"""The dynamics of a pond: an agent that accelerates among bouncing balls, and rendering.
 
 The dynamics are plain array arithmetic over any leading axes, without a branch on a value. ``xp``
 is the array library: NumPy for the environment, ``jax.numpy`` inside a compiled loop. The pond is
@@ -17,7 +17,16 @@ from cranium.worlds import plane
 from cranium.worlds.grid import COLOURS, TINTS
 from cranium.worlds.plane import Array, Scalar
 
-__all__ = ["accelerate", "away", "called", "draw", "glide", "show", "touched", "write"]
+__all__ = [
+    "accelerate",
+    "find_colours",
+    "find_touched",
+    "glide",
+    "observe",
+    "relative_position",
+    "render_image",
+    "render_text",
+]
 
 PAINTS = {
     "red": (232, 76, 61),
@@ -34,12 +43,12 @@ AHEAD = 10  # steps: how far the line ahead of something that moves reaches
 def accelerate(
     velocity: Array, action: Array, thrust: Scalar, top: Scalar, xp: ModuleType = np
 ) -> Array:
-    """The velocity after a push: the action is cut to the square [−1, 1]², each part to the top.
+    """Return the velocity after an action. Actions are clipped to [−1, 1]², speeds to the top.
 
     Args:
-        velocity: What it is before, ``[..., 2]``.
-        action: The push, ``[..., 2]``.
-        thrust: What a push of 1 adds.
+        velocity: The velocity before, ``[..., 2]``.
+        action: The acceleration, ``[..., 2]``.
+        thrust: The change of velocity by an action of 1.
         top: The greatest speed in each direction.
         xp: The array library.
 
@@ -53,14 +62,14 @@ def accelerate(
 def glide(
     position: Array, velocity: Array, radius: Scalar, xp: ModuleType = np
 ) -> tuple[Array, Array]:
-    """Where a step ends, and the velocity then: walls reflect, so that no speed is lost.
+    """Return position and velocity after a step. Walls reflect without loss of speed.
 
     The way behind the wall is folded back, which is exact for a step that reaches one wall at most
     in each direction: none is longer than the pond.
 
     Args:
-        position: Where the middle of a disc is, ``[..., 2]``.
-        velocity: How far it goes in a step, ``[..., 2]``.
+        position: The centre of a disc, ``[..., 2]``.
+        velocity: Its velocity per step, ``[..., 2]``.
         radius: The radius of the disc.
         xp: The array library.
 
@@ -75,19 +84,19 @@ def glide(
     return xp.clip(folded, low, high), xp.where(beyond, -velocity, velocity)
 
 
-def away(position: Array, places: Array) -> Array:
+def relative_position(position: Array, places: Array) -> Array:
     """The ways from the agent to the balls, ``[..., B, 2]``.
 
     Example:
-        >>> away(np.array([0.5, 0.5]), np.array([[0.75, 0.5], [0.5, 0.0]]))
+        >>> relative_position(np.array([0.5, 0.5]), np.array([[0.75, 0.5], [0.5, 0.0]]))
         array([[ 0.25,  0.  ],
                [ 0.  , -0.5 ]])
     """
     return places - position[..., None, :]
 
 
-def touched(before: Array, after: Array, radius: Scalar, xp: ModuleType = np) -> Array:
-    """Which balls a step touched, ``[..., B]``: apart before it, and in contact after it.
+def find_touched(before: Array, after: Array, radius: Scalar, xp: ModuleType = np) -> Array:
+    """Find the balls that a step touched, ``[..., B]``: apart before it, in contact after it.
 
     Two discs are in contact when their middles are less than two radii apart. A step that passes
     through a ball and ends behind it does not touch it.
@@ -100,29 +109,29 @@ def touched(before: Array, after: Array, radius: Scalar, xp: ModuleType = np) ->
 
     Example:
         >>> before, after = np.array([[0.5, 0.0], [0.1, 0.0]]), np.array([[0.2, 0.0], [0.0, 0.0]])
-        >>> touched(before, after, 0.125)
+        >>> find_touched(before, after, 0.125)
         array([ True, False])
     """
     reach = 4 * radius * radius
     return (xp.sum(before * before, axis=-1) >= reach) & (xp.sum(after * after, axis=-1) < reach)
 
 
-def called(touched: Array, paint: Array, xp: ModuleType = np) -> Array:
-    """Which colours were touched, ``[..., C]``.
+def find_colours(touched: Array, paint: Array, xp: ModuleType = np) -> Array:
+    """Find the colours that were touched, ``[..., C]``.
 
     Args:
-        touched: Which balls were, ``[..., B]``.
+        touched: Whether each ball was touched, ``[..., B]``.
         paint: Whether each ball has each colour, ``[B, C]``.
         xp: The array library.
 
     Example:
-        >>> called(np.array([True, True, False]), np.array([[1, 0], [1, 0], [0, 1]], bool))
+        >>> find_colours(np.array([True, True, False]), np.array([[1, 0], [1, 0], [0, 1]], bool))
         array([ True, False])
     """
     return xp.any(touched[..., None] & paint, axis=-2)
 
 
-def show(
+def observe(
     position: Array,
     velocity: Array,
     balls: Array,
@@ -136,7 +145,7 @@ def show(
     Args:
         position: ``[..., 2]``.
         velocity: ``[..., 2]``; it is shown as a share of the top speed.
-        balls: Where they are, or the ways to them, ``[..., B, 2]``.
+        balls: Their positions, or their positions relative to the agent, ``[..., B, 2]``.
         velocities: ``[..., B, 2]``, shown as a share of their speed; None if they stand still.
         top: The agent's greatest speed in each direction.
         speed: That of the balls.
@@ -147,7 +156,7 @@ def show(
 
     Example:
         >>> still = np.array([[0.25, 0.75]])
-        >>> show(np.array([0.5, 0.5]), np.array([0.1, 0.0]), still, None, 0.2, 0.1)
+        >>> observe(np.array([0.5, 0.5]), np.array([0.1, 0.0]), still, None, 0.2, 0.1)
         array([0.5 , 0.5 , 0.5 , 0.  , 0.25, 0.75])
     """
     if velocities is not None:
@@ -157,19 +166,19 @@ def show(
     return xp.concatenate([position, velocity / top, flat], axis=-1)
 
 
-def write(colours: Sequence[str], places: Array, radius: float, position: Array) -> str:
+def render_text(colours: Sequence[str], places: Array, radius: float, position: Array) -> str:
     """The pond as text, with the first letter of a ball's colour where it is.
 
     Example:
-        >>> pond = write(["red"], np.array([[0.5, 0.92]]), 0.05, np.array([0.1, 0.92]))
+        >>> pond = render_text(["red"], np.array([[0.5, 0.92]]), 0.05, np.array([0.1, 0.92]))
         >>> pond.splitlines()[1]
         '. . @ . . . . . . r r . . . . . . . . .'
     """
     radii = np.full(len(colours), max(radius, LEAST))
-    return plane.write(colours, places, radii, position)
+    return plane.render_text(colours, places, radii, position)
 
 
-def draw(
+def render_image(
     colours: Sequence[str],
     places: Array,
     velocities: Array,
@@ -181,21 +190,23 @@ def draw(
 
     Example:
         >>> red, still = np.array([[0.5, 0.5]]), np.zeros((1, 2))
-        >>> draw(["red"], red, still, 0.05, np.array([0.2, 0.2]), still[0]).shape
+        >>> render_image(["red"], red, still, 0.05, np.array([0.2, 0.2]), still[0]).shape
         (320, 320, 3)
     """
-    image, drawing = plane.blank()
+    image, drawing = plane.make_canvas()
     size = radius * plane.PIXELS
     strange = [name for name in dict.fromkeys(colours) if name not in PAINTS]
     paints = {**{name: TINTS[i % len(TINTS)] for i, name in enumerate(strange)}, **PAINTS}
     for colour, place, way in zip(colours, places, velocities, strict=True):
-        ahead = plane.spot(place + AHEAD * way)
-        drawing.line((plane.spot(place), ahead), fill=COLOURS["wall"], width=2)
-        drawing.ellipse(plane.box(place, size), fill=paints[colour], outline=COLOURS["wall"])
-        plane.letter(drawing, place, colour[0])
-    ahead = plane.spot(position + AHEAD * velocity)
-    drawing.line((plane.spot(position), ahead), fill=COLOURS["agent"], width=2)
+        ahead = plane.to_pixels(place + AHEAD * way)
+        drawing.line((plane.to_pixels(place), ahead), fill=COLOURS["wall"], width=2)
+        drawing.ellipse(
+            plane.disc_bounds(place, size), fill=paints[colour], outline=COLOURS["wall"]
+        )
+        plane.draw_text(drawing, place, colour[0])
+    ahead = plane.to_pixels(position + AHEAD * velocity)
+    drawing.line((plane.to_pixels(position), ahead), fill=COLOURS["agent"], width=2)
     drawing.ellipse(
-        plane.box(position, size), fill=COLOURS["wall"], outline=COLOURS["agent"], width=3
+        plane.disc_bounds(position, size), fill=COLOURS["wall"], outline=COLOURS["agent"], width=3
     )
     return np.asarray(image, dtype=np.uint8).copy()

@@ -10,13 +10,13 @@ from cranium.errors import WorldError, shorten
 __all__ = ["TOLERANCE", "as_probabilities", "check_probabilities"]
 
 TOLERANCE = 1e-9
-"""How far the sum of probabilities may be from 1, because of rounding."""
+"""The greatest distance of a sum of probabilities from 1, because of rounding."""
 SINGLE_TOLERANCE = 5e-7
 """The same for probabilities in single precision, which are then divided by their sum."""
 
 
 def check_probabilities(chances: Iterable[float], what: str, *, slack: float = TOLERANCE) -> None:
-    """Refuse probabilities that are not a distribution.
+    """Check that probabilities are a distribution, or raise :class:`WorldError`.
 
     Example:
         >>> check_probabilities([0.5, 0.3], "the starts")

@@ -1,4 +1,4 @@
-"""How the table of an environment was sampled, and the random generators that it holds."""
+"""The sampling of an environment's table, and the random generators of an environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Generator = np.random.Generator | np.random.RandomState | random.Random
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a table was sampled that was made by trying actions, not from a model.
+    """Numbers about a table that was made by trying actions, not from a model.
 
     It is not a proof: an outcome that never occurred in a try is missing in the table.
 
@@ -74,7 +74,7 @@ class Sampling:
 
 
 def generators(env: gym.Env[Any, Any]) -> list[Generator]:
-    """The random generators in the attributes, the class and the module of an environment.
+    """Find the random generators in the attributes, the class and the module of an environment.
 
     Example:
         >>> env = gym.make("CliffWalking-v1")

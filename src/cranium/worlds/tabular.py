@@ -38,22 +38,22 @@ class TabularWorld:
     ``first[s * A + a + 1]``; there are none in a state that is only reached at the end.
 
     Attributes:
-        first: Where the outcomes of each pair begin. [S·A + 1]
-        next_state: Where an outcome leads. [K]
-        probability: How likely it is, given the pair. [K]
+        first: The index of the first outcome of each pair. [S·A + 1]
+        next_state: The next state of each outcome. [K]
+        probability: Its probability, given the pair. [K]
         label: Its events, as an index into ``labels``. [K]
         terminated: Whether it ends the episode. [K]
         reward: The world's own reward. [K]
-        initial: How likely an episode begins in each state. [S]
-        observation: Which observation is made in each state. [S]
+        initial: The probability that an episode starts in each state. [S]
+        observation: The index of the observation of each state. [S]
         labels: The labels that occur.
-        states: What each state is called.
-        observations: What is seen with each observation.
+        states: The key of each state.
+        observations: The observations.
         num_actions: A.
-        first_action: What the environment calls action 0.
-        horizon: After how many steps the environment itself truncated every episode that was seen;
-            None if it did not.
-        sampled: How the table was sampled, if it was made by trying actions; None for a model.
+        first_action: The environment's number of action 0.
+        horizon: The number of steps after which the environment itself truncates episodes; None if
+            it does not.
+        sampled: The sampling of the table, if it was made by trying actions; None for a model.
 
     Example:
         >>> from cranium.worlds import LetterEnv
@@ -82,7 +82,7 @@ class TabularWorld:
         self._check_probabilities()
 
     def _check_probabilities(self) -> None:
-        """Refuse probabilities that are not a distribution; a pair may have no outcomes at all."""
+        """Check that the outcomes of each pair are a distribution; a pair may have none."""
         sums = np.bincount(self.pair, self.probability, len(self.first) - 1)
         whole = (np.abs(sums - 1) <= TOLERANCE) | (np.diff(self.first) == 0)
         whole[self.pair[~(self.probability >= 0)]] = False  # NaN, too
@@ -101,7 +101,7 @@ class TabularWorld:
         return len(self.states)
 
     def name(self, state: int) -> str:
-        """The name of a state in messages: its observation, if that is also its key.
+        """Return the name of a state for messages: its observation, if that is also its key.
 
         Example:
             >>> from cranium.worlds import enumerate_env, LetterEnv
@@ -114,7 +114,7 @@ class TabularWorld:
 
     @cached_property
     def pair(self) -> NDArray[np.int64]:
-        """Which pair of a state and an action each outcome belongs to: [K]."""
+        """The pair of a state and an action that each outcome belongs to: [K]."""
         return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
 
     @property
@@ -123,7 +123,7 @@ class TabularWorld:
         return bool((np.diff(self.first) <= 1).all())
 
     def limit_horizon(self, horizon: int | None) -> int | None:
-        """The smaller of this horizon and the environment's own (``self.horizon``).
+        """Return the smaller of this horizon and the environment's own (``self.horizon``).
 
         Example:
             >>> from dataclasses import replace
@@ -206,7 +206,7 @@ class TabularWorld:
             )
         if not hasattr(base, "initial_state_distrib") or getattr(base, "fickle_passenger", False):
             raise WorldError(
-                f"the model P of {type(base).__name__} does not say all that happens",
+                f"the model P of {type(base).__name__} is not complete",
                 fix="use enumerate_env(env, state_key=…)",
             )
         builder = TableBuilder(base.action_space)
@@ -238,16 +238,15 @@ class TabularWorld:
         longest: int | None = None,
         seed: int = 0,
     ) -> int:
-        """Walk about at random in the live environment, and compare every step with the table.
+        """Compare the table with random walks in the live environment.
 
-        What was seen must be in the table, and must have been as frequent as the table says, as far
-        as that can be judged. Episodes may be truncated only after ``horizon`` steps of the table,
-        or by Gymnasium's ``TimeLimit``.
+        Every step must be in the table, and about as frequent as the table says. Episodes may be
+        truncated only after ``horizon`` steps of the table, or by Gymnasium's ``TimeLimit``.
 
         Args:
             env: The environment that the table was made from.
             labelling: Its events; left out, the world's own.
-            state_key: What tells the states apart: of the environment and the observation.
+            state_key: A function of the environment and the observation that identifies the state.
             steps: The number of steps in short walks, of at most 100 steps each.
             longest: If it is given, take long walks, too: one of up to so many steps, and others of
                 as many steps in total, or of 20,000 if that is more. They avoid the end of the
@@ -255,7 +254,7 @@ class TabularWorld:
             seed: For the walks.
 
         Returns:
-            How many steps agreed; the first that does not raises :class:`WorldError`.
+            The number of steps, all of which agreed; otherwise :class:`WorldError` is raised.
 
         Example:
             >>> from cranium.worlds import LetterEnv
@@ -267,7 +266,7 @@ class TabularWorld:
 
 
 def _listed_outcomes(env: Any, state: Hashable, action: int) -> Any:
-    """The outcomes that a model P lists for an action, by the environment's action number."""
+    """Return the outcomes that a model P lists for an action."""
     try:
         return env.P[state][action]
     except (KeyError, IndexError, TypeError):

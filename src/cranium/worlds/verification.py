@@ -1,4 +1,4 @@
-"""A table of a world against the live environment, by random walks."""
+"""Compare the table of a world with the live environment, by random walks."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Clock:
         self.lasted = 0
 
     def see(self, steps: int, *, truncated: bool) -> None:
-        """Note that an episode was truncated after so many steps, or went on."""
+        """Record that an episode was truncated after this number of steps, or continued."""
         if not truncated:
             self.lasted = max(self.lasted, steps)
             if self.cut is not None and steps >= self.cut:
                 self._refuse(
-                    f"an episode went on after {steps} steps, but the time limit is {self.cut}"
+                    f"an episode continued after {steps} steps, but the time limit is {self.cut}"
                     if self.known
-                    else f"{CUT} after {self.cut} steps, but another one went on after {steps}"
+                    else f"{CUT} after {self.cut} steps, but another one continued after {steps}"
                 )
         elif self.cut is None and not self.known and steps > self.lasted:
             self.cut = steps
@@ -78,7 +78,7 @@ class Clock:
                 limit = "the table has no time limit"
                 other = f"the time limit is {self.cut}" if self.cut else limit
             else:
-                last = f"after {self.cut}" if self.cut else f"went on after {self.lasted}"
+                last = f"after {self.cut}" if self.cut else f"continued after {self.lasted}"
                 other = f"another one {last}"
             self._refuse(f"{CUT} after {steps} steps, but {other}")
 
@@ -127,7 +127,7 @@ class Walk:
         self.every = np.arange(world.num_actions)
 
     def run(self, steps: int, longest: int | None = None) -> int:
-        """Take so many steps in short walks; the first that differs from the table is an error.
+        """Take steps in short walks. The first that differs from the table is an error.
 
         Args:
             steps: The number of steps.
@@ -177,7 +177,7 @@ class Walk:
                 here, over = self._step(*here, np.flatnonzero(good))
 
     def _later(self, most: int) -> int:
-        """Some later age of the episode, up to the greatest, soon as likely as much later."""
+        """Draw a later age of the episode, uniformly on a logarithmic scale."""
         return int(self.age + (most - self.age) ** self.random.random())
 
     def _begin(self, seed: int | None = None) -> tuple[int, Any]:
@@ -261,7 +261,7 @@ class Walk:
 
 
 def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
-    """The actions with which an episode is expected to last longest, for each state: [S, A].
+    """Find the actions with which an episode is expected to last longest, in each state: [S, A].
 
     Example:
         >>> from cranium.worlds import LetterEnv, TabularWorld
@@ -284,7 +284,7 @@ def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
 
 
 def find_rooms(world: TabularWorld) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Rooms: states from each of which one can go to each other. Which room each state is in.
+    """Find the rooms of a world: its strongly connected components.
 
     Returns:
         The room of each state [S], and the actions that cannot leave it [S, A].

@@ -42,8 +42,8 @@ class WaterWorld(gym.Env[Floats, Any]):
     set of their colours; it is a function of the observed (s, a, s′).
 
     Args:
-        balls: How many there are of each colour, or the balls themselves; by default two of each of
-            six colours, which is the pond of the literature.
+        balls: The number of balls of each colour, or the balls themselves; by default two of each
+            of six colours, which is the pond of the literature.
         layout: The name of balls in given places: ``"pair"``, ``"corners"`` or ``"ring"``.
         layout_seed: Draw the places of the balls once, from this seed; None for every episode anew.
         moving: Whether balls move; those that stand still are easier to learn.
@@ -51,10 +51,10 @@ class WaterWorld(gym.Env[Floats, Any]):
             ``"continuous"`` is the push, each part from −1 to 1 (more is cut off).
         radius: The radius of the agent and of every ball. The pond is the unit: where radius and
             speeds are twice as large, it is half as large.
-        speed: How far a ball goes in a step.
-        thrust: What a push of 1 adds to the agent's velocity; nothing slows it down again.
+        speed: The speed of the balls per step.
+        thrust: The change of the agent's velocity by an action of 1; there is no friction.
         top_speed: The agent's greatest speed in each direction.
-        start: Where the agent is when an episode begins, without moving; None for anywhere, drawn
+        start: The agent's position at the start of an episode, at rest; None for any, drawn
             so that it touches no ball.
         observation: The agent's place and velocity, and of each ball its velocity (if it moves) and
             with ``"relative"`` the way to it, with ``"absolute"`` its place. Velocities are shares
@@ -69,14 +69,14 @@ class WaterWorld(gym.Env[Floats, Any]):
         vocabulary: The colours; C of them.
         events: The colours that were touched in the last step.
         colours: The colour of each ball; B of them.
-        position: Where the agent is, float32 ``[2]``; None before the first episode.
+        position: The position of the agent, float32 ``[2]``; None before the first episode.
         velocity: Its velocity, float32 ``[2]``.
-        places: Where the balls are, float32 ``[B, 2]``.
+        places: The positions of the balls, float32 ``[B, 2]``.
         velocities: Their velocities, float32 ``[B, 2]``.
         layout: The places and velocities with which the balls begin, if that is fixed.
         paint: Whether each ball has each colour, bool ``[B, C]``.
         moves: The discrete actions as continuous ones, float32 ``[5, 2]``.
-        action_names: What they are called.
+        action_names: The names of the actions.
 
     Example:
         >>> env = WaterWorld(layout="pair", moving=False, radius=0.1, thrust=0.05, top_speed=0.1)
@@ -133,7 +133,7 @@ class WaterWorld(gym.Env[Floats, Any]):
     def _take_balls(
         self, balls: Mapping[str, int] | Sequence[Ball], layout_seed: int | None
     ) -> None:
-        """Which colours there are, and where the balls are if that is fixed."""
+        """Set the colours, and the positions of the balls if they are fixed."""
         self.layout: tuple[Floats, Floats] | None = None
         if isinstance(balls, Mapping):
             self.colours = counted(balls)
@@ -195,7 +195,7 @@ class WaterWorld(gym.Env[Floats, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Floats, dict[str, Any]]:
-        """Begin an episode; ``options`` can fix what is random."""
+        """Start an episode; ``options`` can fix what is random."""
         super().reset(seed=seed)
         options = options or {}
         check_options(options, ("start", "balls", "layout_seed"))
@@ -213,17 +213,17 @@ class WaterWorld(gym.Env[Floats, Any]):
         return self._observe(), {}
 
     def step(self, action: PlaneAction) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """Push and glide; the world itself rewards nothing, and never ends."""
+        """Accelerate and move. The ground reward is 0, and the world never terminates."""
         position = self.position
         if position is None:
             raise InvalidArgumentError("the episode has not begun", fix="call reset() first")
         push = as_action_vector(action, self.action_space, self.moves)
-        before = pond.away(position, self.places)
+        before = pond.relative_position(position, self.places)
         pushed = pond.accelerate(self.velocity, push, self.thrust, self.top_speed)
         self.position, self.velocity = pond.glide(position, pushed, self.radius)
         self.places, self.velocities = pond.glide(self.places, self.velocities, self.radius)
-        after = pond.away(self.position, self.places)
-        found = pond.called(pond.touched(before, after, self.radius), self.paint)
+        after = pond.relative_position(self.position, self.places)
+        found = pond.find_colours(pond.find_touched(before, after, self.radius), self.paint)
         self.events = frozenset(self.vocabulary[i] for i in np.flatnonzero(found))
         return self._observe(), 0.0, False, False, {}
 
@@ -232,15 +232,15 @@ class WaterWorld(gym.Env[Floats, Any]):
         if self.render_mode is None or self.position is None:
             return None
         if self.render_mode == "ansi":
-            return pond.write(self.colours, self.places, self.radius, self.position)
+            return pond.render_text(self.colours, self.places, self.radius, self.position)
         balls = (self.colours, self.places, self.velocities)
-        return pond.draw(*balls, self.radius, self.position, self.velocity)
+        return pond.render_image(*balls, self.radius, self.position, self.velocity)
 
     def _observe(self) -> Floats:
         relative = self.view == "relative" and self.position is not None
-        balls = pond.away(self.position, self.places) if relative else self.places
+        balls = pond.relative_position(self.position, self.places) if relative else self.places
         flow = self.velocities if self.moving else None
-        seen: Floats = pond.show(
+        seen: Floats = pond.observe(
             self.position, self.velocity, balls, flow, self.top_speed, self.speed
         )
         return seen
@@ -301,7 +301,7 @@ class WaterWorld(gym.Env[Floats, Any]):
 
     @property
     def crowd(self) -> float:
-        """How much of the pond is taken, at most, when something is put where there is room."""
+        """Return the greatest share of the pond that is occupied when something is placed."""
         if self.layout is None:  # the last ball, wherever the others are
             discs = GAP**2 + 4 * (len(self.colours) - 1)
             return discs * pi * self.radius**2 / (1 - 2 * self.radius) ** 2

@@ -65,14 +65,14 @@ class PointJaxWorld(NamedTuple):
         before, left = state
         velocity = self.moves[action] if action.ndim == 0 else action
         after = plane.move(before, velocity, self.speed, self.noise * normal(u[:2]), jnp)
-        found = plane.entered(before, after, self.centres, self.radii, jnp)
-        left, event = plane.take(left, found, self.event, self.then, jnp)
+        found = plane.find_entered(before, after, self.centres, self.radii, jnp)
+        left, event = plane.take_event(left, found, self.event, self.then, jnp)
         return (after, left), self.rows[event], jnp.asarray(False), self.no_extra()
 
     def observe(self, state: Any) -> Array:
         """What is kept of a state: its observation."""
         position, left = state
-        seen: Array = plane.show(position, left, self.limited, self.scale, jnp)
+        seen: Array = plane.observe(position, left, self.limited, self.scale, jnp)
         return seen
 
     def show(self, seen: Array) -> Array:

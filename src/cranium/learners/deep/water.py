@@ -112,21 +112,23 @@ class WaterJaxWorld:
         """The next state, the row of the label, that the world never ends, that it pays nothing."""
         position, velocity, places, flow = state
         push = self.moves[action] if action.ndim == 0 else action
-        before = pond.away(position, places)
+        before = pond.relative_position(position, places)
         pushed = pond.accelerate(velocity, push, self.thrust, self.top, jnp)
         position, velocity = pond.glide(position, pushed, self.radius, jnp)
         places, flow = pond.glide(places, flow, self.radius, jnp)
-        after = pond.away(position, places)
-        found = pond.called(pond.touched(before, after, self.radius, jnp), self.paint, jnp)
+        after = pond.relative_position(position, places)
+        found = pond.find_colours(
+            pond.find_touched(before, after, self.radius, jnp), self.paint, jnp
+        )
         row = self.rows[(found * self.bits).sum()]
         return (position, velocity, places, flow), row, jnp.asarray(False), self.no_extra()
 
     def observe(self, state: State) -> Array:
         """What is kept of a state: its observation."""
         position, velocity, places, flow = state
-        balls = pond.away(position, places) if self.relative else places
+        balls = pond.relative_position(position, places) if self.relative else places
         ways = flow if self.moving else None
-        seen: Array = pond.show(position, velocity, balls, ways, self.top, self.speed, jnp)
+        seen: Array = pond.observe(position, velocity, balls, ways, self.top, self.speed, jnp)
         return seen
 
     def show(self, seen: Array) -> Array:
