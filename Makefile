@@ -64,6 +64,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/cranium draw library:anbcn -o docs/pictures/anbcn.svg
 	$(BIN)/cranium draw library:office -o docs/pictures/office.svg
 	$(BIN)/cranium worlds Office --draw docs/pictures/office-map.png > /dev/null
+	$(BIN)/python docs/pictures/architecture.py docs/pictures/architecture.svg
 	$(BIN)/python docs/pictures/replay.py docs/pictures/replay.png
 	$(BIN)/cranium worlds Craft --draw docs/pictures/craft-map.png > /dev/null
 	$(BIN)/cranium worlds Water --draw docs/pictures/water-map.png > /dev/null

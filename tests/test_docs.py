@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import os
@@ -150,6 +151,41 @@ def test_the_reference_lists_every_public_name_of_what_users_extend(package):
         path.rpartition(".")[2] for path in re.findall(r"^\.\. auto\w+:: ([\w.]+)", page, re.M)
     }
     assert set(importlib.import_module(f"cranium.{package}").__all__) <= listed
+
+
+def defined_names(body: list[ast.stmt], prefix: str = "") -> set[str]:
+    """The functions and classes of a file, and the methods of its classes."""
+    found = set()
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(f"{prefix}{node.name}")
+            if isinstance(node, ast.ClassDef):
+                found |= defined_names(node.body, f"{prefix}{node.name}.")
+    return found
+
+
+def test_the_architecture_page_names_files_and_functions_that_exist():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| (.+) \| `([\w/]+\.py)` \| `([\w.]+)` \|$", page, re.MULTILINE)
+    assert len(rows) > 20
+    for what, path, name in rows:
+        assert name in defined_names(ast.parse((ROOT / path).read_text()).body), f"{what}: {path}"
+
+
+def test_the_architecture_page_lists_every_package():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition("## The packages")[2].partition("## ")[0]
+    listed = {name for row in re.findall(r"^\| (`.+?) \|", table, re.M) for name in row.split(", ")}
+    paths = (ROOT / "src" / "cranium").iterdir()
+    packages = {path.stem for path in paths if path.is_dir() or path.suffix == ".py"}
+    assert listed == {f"`{name}`" for name in packages if not name.startswith("__")}
+
+
+def test_the_picture_of_the_packages_is_that_of_the_source(tmp_path):
+    script, shown = (ROOT / "docs" / "pictures" / f"architecture.{end}" for end in ("py", "svg"))
+    drawn = tmp_path / "drawn.svg"
+    subprocess.run([sys.executable, script, drawn], check=True)
+    assert drawn.read_text() == shown.read_text(), "run make pictures"
 
 
 def test_what_shows_a_promise_exists():
