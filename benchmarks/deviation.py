@@ -14,7 +14,7 @@ import numpy as np
 from cases import run_cases
 
 import cranium
-from cranium.automata.step_cost import with_step_cost
+from cranium.automata.step_cost import add_step_cost
 from cranium.experiments.deep import BATCH, NEAREST, PAPER
 from cranium.learners import Schedule
 from cranium.worlds import OfficeWorld
@@ -39,7 +39,7 @@ CASES: dict[str, dict[str, Any]] = {
 def success(case: str, seed: int, most: int) -> float:
     """The success of the greedy policy after the samples of a case."""
     told = CASES[case]
-    task = with_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
+    task = add_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
     world = OfficeWorld(None, **told.get("world", {}))
     env = cranium.product(world, task, horizon=told.get("horizon", LONG))
     settings = {**NEAREST, **told.get("settings", {}), "batch": BATCH}

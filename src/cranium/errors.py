@@ -1,8 +1,8 @@
-"""Every error that Cranium raises on purpose.
+"""All error classes of Cranium.
 
     CraniumError
-    ├── AutomatonError                  a machine that may not be built
-    │   ├── UnknownNameError            a state, proposition, counter or reward nobody declared
+    ├── AutomatonError                  an invalid machine
+    │   ├── UnknownNameError            an undeclared state, proposition, counter or reward
     │   ├── DuplicateNameError          the same name twice
     │   ├── InvalidNameError            a name that is not allowed to be one
     │   ├── NondeterminismError         two transitions enabled together
@@ -10,19 +10,19 @@
     │   ├── TerminalStateError          a transition that leaves a terminal state
     │   ├── RewardError                 a reward that is not finite, or not allowed where it stands
     │   └── StaticSilentLoopError       silent transitions that run for ever (a SilentLoopError too)
-    ├── RunError                        a machine that may not go on
+    ├── RunError                        a run that cannot continue
     │   ├── CounterUnderflowError       a change would take a counter below zero
     │   ├── SilentLoopError             silent transitions repeat a configuration, or pass the limit
-    │   ├── UnsettledError              a step from a configuration in which silent transitions run
+    │   ├── UnsettledError              a step from a configuration with silent transitions
     │   ├── NoTransitionError           nothing is enabled and ``otherwise`` is ``"error"``
     │   ├── EpisodeEndedError           a step from a terminal state
-    │   └── LabelError                  a label that is not one
+    │   └── LabelError                  an invalid label
     ├── TextError                       text that could not be parsed
     │   ├── FormulaSyntaxError
     │   ├── LanguageSyntaxError
     │   ├── WordSyntaxError
     │   └── FileFormatError             a file with the wrong structure, or one too hostile to read
-    ├── InvalidArgumentError            a bound, limit or option that makes no sense
+    ├── InvalidArgumentError            an invalid bound, limit or option
     ├── LanguageError                   a language that no deterministic counter machine can follow
     ├── SpaceError                      more configurations or states than fit
     ├── WorldError                      an environment that does not fit its table or task
@@ -30,13 +30,13 @@
     ├── PolicyError                     a policy that was asked about something it never learned
     ├── DrawingError                    a picture that could not be made
     ├── RecordError                     a record of an experiment that is damaged, or missing
-    ├── EngineError                     processes or machines that disappear, time after time
+    ├── EngineError                     processes or machines that keep disappearing
     ├── EpisodeError                    a recorded episode that is damaged, or cannot be replayed
-    ├── AssistError                     words that did not become a task
+    ├── AssistError                     a description that did not become a task
     │   ├── ModelError                  a language model that cannot be reached, or does not answer
     │   ├── PlanError                   an answer that is not a plan
     │   ├── TranscriptError             a transcript that is damaged, or lacks a request
-    │   └── DisagreementError           no machine that everybody agrees on
+    │   └── DisagreementError           no machine that fits the description, examples and checks
     ├── MissingExtraError               a part that needs a package which is not installed
     └── FileAccessError                 a file that could not be read or written
 
@@ -115,7 +115,7 @@ Path = tuple[str | int, ...]
 
 
 class Place(NamedTuple):
-    """Where something stands in a text: line and column count from one.
+    """A position in a text; line and column count from one.
 
     Example:
         >>> str(Place(line=12, column=5, file="task.yaml"))
@@ -174,18 +174,18 @@ class CraniumError(Exception):
         return "\n".join([head, *excerpt, *fix])
 
     def at(self, place: Place | None = None, path: Path = ()) -> Self:
-        """Say where it happened, unless a closer place is already known."""
+        """Add the place and the path of the error, unless they are already known."""
         self.place = self.place or place
         self.path = self.path or path
         return self
 
 
 class AutomatonError(CraniumError, ValueError):
-    """A machine that may not be built."""
+    """An invalid machine."""
 
 
 class UnknownNameError(AutomatonError):
-    """A state, proposition, counter or reward function that nobody declared."""
+    """A state, proposition, counter or reward function that is not declared."""
 
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str], where: str = "") -> Self:
@@ -211,7 +211,7 @@ class DuplicateNameError(AutomatonError):
 
 
 class InvalidNameError(AutomatonError):
-    """A name that is not allowed to be one."""
+    """A name with characters or a length that is not allowed."""
 
 
 class NondeterminismError(AutomatonError):
@@ -231,7 +231,7 @@ class RewardError(AutomatonError):
 
 
 class RunError(CraniumError, RuntimeError):
-    """A machine that may not go on.
+    """A run that cannot continue.
 
     Attributes:
         fired: The transitions that fired in the step that could not be finished.
@@ -251,11 +251,11 @@ class SilentLoopError(RunError):
 
 
 class StaticSilentLoopError(AutomatonError, SilentLoopError):
-    """Silent transitions that can be seen, without running them, to go on for ever."""
+    """Silent transitions that loop for ever, found without running the machine."""
 
 
 class UnsettledError(RunError):
-    """A step from a configuration that is left silently: a machine never rests there."""
+    """A step from a configuration in which a silent transition is enabled."""
 
 
 class NoTransitionError(RunError):
@@ -267,7 +267,7 @@ class EpisodeEndedError(RunError):
 
 
 class LabelError(RunError, ValueError):
-    """A label that is not one: an unknown proposition, or a bit that stands for none."""
+    """An invalid label: an unknown proposition, or a bit that stands for none."""
 
 
 class TextError(CraniumError, ValueError):
@@ -322,11 +322,11 @@ class FileFormatError(TextError):
 
 
 class InvalidArgumentError(CraniumError, ValueError):
-    """A bound, limit or option that makes no sense."""
+    """An invalid bound, limit or option."""
 
 
 class LanguageError(CraniumError, ValueError):
-    """A language that no deterministic counter machine of ours can follow.
+    """A language for which there is no deterministic counter machine of our kind.
 
     Attributes:
         words: Two words of the language that clash, if they were found.
@@ -336,7 +336,7 @@ class LanguageError(CraniumError, ValueError):
 
 
 class SpaceError(CraniumError, ValueError):
-    """More configurations, states or pairs of both than there is room for."""
+    """More configurations, states or pairs of both than fit in memory."""
 
 
 class WorldError(CraniumError, ValueError):
@@ -356,15 +356,15 @@ class HorizonWarning(UserWarning):
 
 
 class UnsoundLabelsWarning(UserWarning):
-    """A label depends on something that is not observed: imagined experience would be wrong."""
+    """A label depends on something unobserved: counterfactual experience would be wrong."""
 
 
 class PersistentEventWarning(UserWarning):
-    """An event stays true for several steps, and makes a task that expects moments fail."""
+    """An event stays true for several steps, so that a task which expects single steps fails."""
 
 
 class ConversionError(CraniumError, ValueError):
-    """A conversion that has no answer for this machine."""
+    """A conversion that is impossible for this machine."""
 
 
 class PolicyError(CraniumError, LookupError):
@@ -380,7 +380,7 @@ class RecordError(CraniumError, ValueError):
 
 
 class EngineError(CraniumError, RuntimeError):
-    """The processes or machines that run trials disappear, time after time: that is no result."""
+    """The processes or machines that run trials keep disappearing."""
 
 
 class EpisodeError(CraniumError, ValueError):
@@ -418,7 +418,7 @@ class MissingExtraError(CraniumError, RuntimeError):
 
     @classmethod
     def of(cls, message: str, extra: str, instead: str = "") -> Self:
-        """Say what is missing, how the optional part is installed, and what could be done instead.
+        """Make the error with the command that installs the optional part, and an alternative.
 
         Example:
             >>> raise MissingExtraError.of("Parquet needs pyarrow", "parquet")
@@ -434,7 +434,7 @@ class FileAccessError(CraniumError, OSError):
 
 
 def install_hint(extra: str, instead: str = "") -> str:
-    """Say how an optional part is installed, until the package is published as ``cranium-rl``.
+    """Return the command that installs an optional part.
 
     Example:
         >>> install_hint("ray")

@@ -14,7 +14,7 @@ from cranium.assist.text_heuristics import (
     find_mentioned,
     find_unused,
 )
-from cranium.automata.step_cost import with_step_cost
+from cranium.automata.step_cost import add_step_cost
 from cranium.errors import ConversionError, InvalidArgumentError
 
 EVENTS = {
@@ -214,7 +214,7 @@ def test_a_machine_is_restated_from_itself():
 def test_a_price_for_every_step_changes_nothing_else():
     for text in ("A^N B C^N never D", "(A | B)^2 C", "A B"):
         machine = cranium.compile_language(text)
-        costly = with_step_cost(machine, 0.25)
+        costly = add_step_cost(machine, 0.25)
         for word in (["A", (), "B", "C"], ["A", "A"], [("A", "B")], ["D"], [(), (), "C"]):
             known = [set([label] if isinstance(label, str) else label) for label in word]
             labels = [label & set(machine.propositions) for label in known]
@@ -225,10 +225,10 @@ def test_a_price_for_every_step_changes_nothing_else():
 
 def test_a_price_is_refused_where_it_makes_no_sense():
     machine = cranium.compile_language("A B")
-    assert with_step_cost(machine, 0) is machine
+    assert add_step_cost(machine, 0) is machine
     for cost in (-1, float("nan"), float("inf"), "1", True):
         with pytest.raises(InvalidArgumentError, match="what a step costs"):
-            with_step_cost(machine, cost)
+            add_step_cost(machine, cost)
     paying = cranium.RewardMachine(
         propositions=["A"],
         initial="u",
@@ -243,7 +243,7 @@ def test_a_price_is_refused_where_it_makes_no_sense():
         ],
     )
     with pytest.raises(ConversionError, match="reward functions"):
-        with_step_cost(paying, 1)
+        add_step_cost(paying, 1)
 
 
 NEVER = {"gate": "the gate is opened", "bell": "the bell is rung", "rain": "it rains"}

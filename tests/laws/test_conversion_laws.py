@@ -12,7 +12,7 @@ from support.naive_machine import run as naive_run
 from support.strategies import ERROR_OF, build_or_reject, specs, words
 
 import cranium
-from cranium.automata.step_cost import with_step_cost
+from cranium.automata.step_cost import add_step_cost
 from cranium.errors import ConversionError, RunError
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
@@ -163,7 +163,7 @@ def overlap(one, other):
 def test_a_price_for_every_step_is_paid_for_every_label_and_changes_nothing_else(data):
     spec = data.draw(st.one_of(specs(), sparse()))
     machine = build_or_reject(spec)
-    costly = with_step_cost(machine, 0.25)
+    costly = add_step_cost(machine, 0.25)
     word = data.draw(words(spec.propositions))
     passed, rewards, trouble = naive_run(spec, word)
     if trouble:
@@ -193,7 +193,7 @@ def test_a_price_in_a_machine_that_tests_many_counters_takes_few_transitions():
             for i, guard in enumerate(alone)
         ],
     )
-    costly = with_step_cost(machine, 1)
+    costly = add_step_cost(machine, 1)
     assert costly.size.transitions == 30 + 30 + 1
     assert costly.run(["e3", (), "e4", ("e1", "e2")]).total_reward == -4
 
@@ -217,12 +217,12 @@ def test_a_price_that_needs_too_many_transitions_is_refused():
     machine = cranium.CountingRewardAutomaton(
         propositions=["A"], counters=counters, initial="u", transitions=transitions
     )
-    costly = with_step_cost(machine, 1)
+    costly = add_step_cost(machine, 1)
     assert costly.size.transitions < 500
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cranium.automata.step_cost.MAX_CASES", 20)
         with pytest.raises(ConversionError, match="'u' does not react to falls into more than 20"):
-            with_step_cost(machine, 1)
+            add_step_cost(machine, 1)
 
 
 def test_a_price_does_not_make_a_state_larger_than_states_may_be():
@@ -237,7 +237,7 @@ def test_a_price_does_not_make_a_state_larger_than_states_may_be():
     )
     told = r"1,000 transitions leave 'u', and a price .* takes 257 more: 1,000 are allowed"
     with pytest.raises(ConversionError, match=told):
-        with_step_cost(machine, 1)
+        add_step_cost(machine, 1)
 
 
 @SLOW

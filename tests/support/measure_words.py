@@ -37,7 +37,7 @@ def truths(task):
     rewards = {"reward": paid.get("success", 1.0), "failure_reward": paid.get("failure", 0.0)}
     machines = [cranium.compile_language(text, **rewards) for text in task["right"]]
     cost = paid.get("step_cost", 0.0)
-    return [cranium.automata.step_cost.with_step_cost(machine, cost) for machine in machines]
+    return [cranium.automata.step_cost.add_step_cost(machine, cost) for machine in machines]
 
 
 def is_right(task, machine):

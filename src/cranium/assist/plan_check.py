@@ -21,7 +21,7 @@ from cranium.assist.text_heuristics import (
     find_unused,
 )
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.step_cost import with_step_cost
+from cranium.automata.step_cost import add_step_cost
 from cranium.automata.transition import Configuration
 from cranium.errors import CraniumError, LanguageError
 from cranium.languages import (
@@ -108,7 +108,7 @@ def check_plan(
         machine = compile_language(
             language, first=first, reward=plan.success, failure_reward=plan.failure, name=name
         )
-        machine = with_step_cost(machine, plan.step_cost)
+        machine = add_step_cost(machine, plan.step_cost)
     except CraniumError as error:
         return CheckedPlan(
             plan, None, None, (_describe_error(error), *guesses), guesses=tuple(guesses)

@@ -65,7 +65,7 @@ class Alphabet:
         return Alphabet, (self.propositions,)
 
     def index(self, name: str) -> int:
-        """Which bit of a label stands for this proposition.
+        """Return the index of the bit that stands for a proposition.
 
         Example:
             >>> Alphabet(["A", "B"]).index("B")
@@ -77,7 +77,7 @@ class Alphabet:
             raise UnknownNameError.of("proposition", name, self.propositions) from None
 
     def label(self, names: AnyLabel) -> int:
-        """The bitmask of a label: one name, several names, none, or a bitmask (which is checked).
+        """Convert a label to a bitmask: a name, several names, none, or a bitmask to check.
 
         Example:
             >>> Alphabet(["A", "B"]).label({"A", "B"})
@@ -121,7 +121,7 @@ class Alphabet:
         return LabelError(unknown.message, fix=unknown.fix)
 
     def names(self, label: int) -> tuple[str, ...]:
-        """The propositions that are true in a label, in the alphabet's order.
+        """Return the propositions that are true in a label, in the alphabet's order.
 
         Example:
             >>> Alphabet(["A", "B"]).names(2)
@@ -131,7 +131,7 @@ class Alphabet:
         return tuple(name for name, index in self._index.items() if label >> index & 1)
 
     def format(self, label: int) -> str:
-        """A label as :func:`parse_word` reads it: ``A``, ``{A, B}`` or ``{}``.
+        """Format a label as :func:`parse_word` reads it: ``A``, ``{A, B}`` or ``{}``.
 
         Example:
             >>> Alphabet(["A", "B"]).format(0)
@@ -210,7 +210,7 @@ def _names_of(token: re.Match[str], text: str) -> tuple[str, ...]:
 
 
 def check_identifier(kind: str, name: object) -> None:
-    """Refuse what is not an identifier, is too long, or is a word of the formula language.
+    """Check that a name is an identifier, short enough, and no word of the formula language.
 
     Example:
         >>> check_identifier("counter", "2n")
@@ -237,7 +237,7 @@ def check_identifier(kind: str, name: object) -> None:
 
 
 def check_unique(kind: str, names: Iterable[str], key: str = "") -> None:
-    """Refuse the same name twice.
+    """Check that no name occurs twice.
 
     Example:
         >>> check_unique("counter", ["n", "m", "n"])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn, Self
 
 from cranium.automata.alphabet import Alphabet, AnyLabel, parse_word
 from cranium.automata.formula import Formula
-from cranium.automata.program import SILENT_LIMIT, CounterProgram, in_order
+from cranium.automata.program import SILENT_LIMIT, CounterProgram, as_names
 from cranium.automata.reward import Reward, RewardFunction, add_rewards
 from cranium.automata.rules import (
     check_decrements,
@@ -43,7 +43,7 @@ label: 1.0 == 1, and would be found or not depending on what was asked before.""
 
 
 class Size(NamedTuple):
-    """How large a machine is: |U|, |F|, the number of transitions, and k."""
+    """The size of a machine: |U|, |F|, the number of transitions, and k."""
 
     states: int
     terminal: int
@@ -133,8 +133,8 @@ class CountingRewardAutomaton(CounterProgram):
         silent_limit: int = SILENT_LIMIT,
         places: Mapping[Path, Place] | None = None,
     ) -> None:
-        self.alphabet = Alphabet(in_order(propositions))
-        self.terminal = in_order(terminal)
+        self.alphabet = Alphabet(as_names(propositions))
+        self.terminal = as_names(terminal)
         transitions = list(transitions)
         self._set_up(
             name=name,
@@ -147,7 +147,7 @@ class CountingRewardAutomaton(CounterProgram):
             transitions=transitions,
             silent_limit=silent_limit,
         )
-        self.accepting = in_order(accepting)
+        self.accepting = as_names(accepting)
         self.otherwise = otherwise
         self._ends, self._successes = frozenset(self.terminal), frozenset(self.accepting)
         self._places: dict[Path, Place] = dict(places or {})
@@ -165,7 +165,7 @@ class CountingRewardAutomaton(CounterProgram):
     def implied_states(
         initial: str, terminal: Sequence[str], transitions: Iterable[Transition]
     ) -> tuple[str, ...]:
-        """U when nobody lists it: the states that a transition leaves, the initial one first.
+        """Return the default for U: the states that a transition leaves, the initial one first.
 
         Any other name that is not terminal, the initial state's included, is taken for misspelt.
 
@@ -179,7 +179,7 @@ class CountingRewardAutomaton(CounterProgram):
         first = [initial] if initial in left or not left else []
         return tuple(dict.fromkeys([*first, *left]))
 
-    # What the machine is
+    # Properties
 
     @property
     def propositions(self) -> tuple[str, ...]:
@@ -251,7 +251,7 @@ class CountingRewardAutomaton(CounterProgram):
         """
         return self._state_of(where) in self._successes
 
-    # How it runs
+    # Running
 
     def transition(
         self, state: str, label: AnyLabel | None, zeros: str
@@ -288,7 +288,7 @@ class CountingRewardAutomaton(CounterProgram):
         return 0.0 if found is None else found.reward
 
     def step(self, configuration: Configuration, label: AnyLabel) -> Step:
-        """Read one label: the next configuration, the reward, and the transitions that fired.
+        """Read one label, and return the next configuration, the reward and the fired transitions.
 
         The reward is a number, or a function of (s, a, s′) if one of the transitions has one.
 
@@ -299,20 +299,20 @@ class CountingRewardAutomaton(CounterProgram):
             >>> print(step.configuration, step.reward, [t.number for t in step.fired])
             ⟨done, 0⟩ 1.0 [5, 7]
         """
-        # A step depends on nothing but its arguments, so it is worked out once.
+        # A step depends on nothing but its arguments, so it is cached.
         if label.__class__ in _MEMO_LABELS:
             try:
                 return self._steps[configuration][label]
             except (KeyError, TypeError):
                 pass
-        return self._work_out(configuration, label)
+        return self._compute_step(configuration, label)
 
     def run(
         self,
         word: str | Iterable[AnyLabel],
         experiences: Iterable[tuple[Any, Any, Any]] | None = None,
     ) -> Trace:
-        """Read a word from the start until it ends or the machine does.
+        """Run the machine on a word, until the word ends or a terminal state is reached.
 
         Args:
             word: Labels: names, collections of names, ``()`` for the empty label; or text such as
@@ -341,7 +341,7 @@ class CountingRewardAutomaton(CounterProgram):
                 step = known.get(label) if known else None
                 if step is None:
                     step = self._advance(configuration, label, zero_test(configuration.counters))
-                    self._remember(configuration, label, step)
+                    self._cache_step(configuration, label, step)
                 configuration = step.configuration
                 steps.append(step)
         except RunError as problem:
@@ -352,7 +352,7 @@ class CountingRewardAutomaton(CounterProgram):
         return self._trace(bits, steps, given)
 
     def fire(self, transition: Transition, configuration: Configuration) -> Step:
-        """Take a transition, whatever is enabled, and the silent ones after it.
+        """Take a transition, whether it is enabled or not, and the silent ones after it.
 
         Example:
             >>> import cranium
@@ -389,7 +389,7 @@ class CountingRewardAutomaton(CounterProgram):
         """
         return self._places.get(path)
 
-    # How it works
+    # Implementation
 
     def _trace(
         self, bits: list[int], steps: list[Step], given: tuple[tuple[Any, Any, Any], ...] | None
@@ -405,7 +405,7 @@ class CountingRewardAutomaton(CounterProgram):
         )
 
     def _state_of(self, where: Configuration | str) -> str:
-        """The name of a state, given by itself or in a configuration, checked."""
+        """Return the name of a state, given by itself or in a configuration, and check it."""
         if where.__class__ is Configuration:  # nearly always; learners ask this all the time
             state: object = where[0]
             if state.__class__ is str and state in self._outgoing:
@@ -421,7 +421,7 @@ class CountingRewardAutomaton(CounterProgram):
                 ) from None
         return self.check_state(state)
 
-    def _work_out(self, configuration: Configuration, label: AnyLabel) -> Step:
+    def _compute_step(self, configuration: Configuration, label: AnyLabel) -> Step:
         configuration = self.check_configuration(configuration)
         bits = self.alphabet.label(label)
         key = label if label.__class__ in _MEMO_LABELS else bits
@@ -434,10 +434,10 @@ class CountingRewardAutomaton(CounterProgram):
             zeros = zero_test(configuration.counters)
             self._check_reads(configuration.state, zeros, configuration)
             step = self._advance(configuration, bits, zeros)
-        self._remember(configuration, key, step)
+        self._cache_step(configuration, key, step)
         return step
 
-    def _remember(self, configuration: Configuration, key: object, step: Step) -> None:
+    def _cache_step(self, configuration: Configuration, key: object, step: Step) -> None:
         if len(step.fired) > MEMO_FIRED:  # a long silent run is not worth its memory
             return
         if self._known_steps[0] >= MEMO_LIMIT:
@@ -447,14 +447,14 @@ class CountingRewardAutomaton(CounterProgram):
         self._steps.setdefault(configuration, {})[key] = step
 
     def _advance(self, configuration: Configuration, bits: int, zeros: str) -> Step:
-        """Read a label where the machine rests; both are known to be right."""
+        """Read a label in a configuration without silent transitions; both are valid."""
         reading = self._reading(configuration.state, bits, zeros)
         if reading is None:
             return self._otherwise(configuration, bits)
         return self.fire(reading, configuration)
 
     def _check_reads(self, state: str, zeros: str, where: object) -> None:
-        """Labels are read only where the episode goes on and no silent transition is enabled."""
+        """Check that the state is not terminal and that no silent transition is enabled."""
         if state in self._ends:
             raise EpisodeEndedError(
                 f"the state {state!r} is terminal: the episode is over",
@@ -509,7 +509,7 @@ class CountingRewardAutomaton(CounterProgram):
             fix="add one, or say otherwise: stay",
         )
 
-    # What is checked, and how machines compare
+    # Checks, copies and comparison
 
     def _overlap(self, one: Formula, other: Formula) -> str | None:
         names = find_label(one, other)

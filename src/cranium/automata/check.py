@@ -1,4 +1,4 @@
-"""What can be said about a machine that may be built, but may not be what was meant.
+"""Warnings about machines that are valid, but probably not what was meant.
 
 Construction already refuses what is wrong in every case (:mod:`cranium.automata.rules`). These
 are findings: each has a severity, says where, and what to do. With counters reachability is
@@ -13,9 +13,9 @@ from typing import Literal
 
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.outcomes import without_counters
 from cranium.automata.satisfiability import find_label, is_satisfiable
-from cranium.automata.search import Abstraction, Exploration, abstract, explore
+from cranium.automata.search import Abstraction, SearchResult, abstract, explore
+from cranium.automata.successors import drop_counters
 from cranium.automata.transition import zero_test
 from cranium.errors import NoTransitionError, Place
 
@@ -55,7 +55,7 @@ class Finding:
 
 
 def check(machine: CountingRewardAutomaton, *, bound: int = 1000) -> tuple[Finding, ...]:
-    """Look for what is allowed but probably not meant, worst first.
+    """Find parts of a machine that are valid but probably not meant, the worst first.
 
     Args:
         machine: The machine.
@@ -73,7 +73,7 @@ def check(machine: CountingRewardAutomaton, *, bound: int = 1000) -> tuple[Findi
         ['no-success', 'unreachable-state', 'dead-end', 'unused-proposition']
     """
     check_count("the bound", bound)
-    reduced = without_counters(machine, _never_tested(machine))
+    reduced = drop_counters(machine, _never_tested(machine))
     facts = _Facts(machine, explore(reduced, bound), abstract(reduced), bound, _near(machine))
     rules = (_troubles, _success, _states, _dead_ends, _transitions, _counters, _propositions)
     found = [finding for rule in rules for finding in rule(facts)]
@@ -83,7 +83,7 @@ def check(machine: CountingRewardAutomaton, *, bound: int = 1000) -> tuple[Findi
 @dataclass(frozen=True, slots=True)
 class _Facts:
     machine: CountingRewardAutomaton
-    found: Exploration
+    found: SearchResult
     may: Abstraction | None
     bound: int
     near: dict[str, Place | None]

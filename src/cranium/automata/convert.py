@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import as_reward_function
 from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.successors import Successors
 from cranium.automata.transition import MAX_STATE, Configuration, Transition, zero_test
 from cranium.errors import ConversionError
 
@@ -41,7 +41,7 @@ def as_cra(ccra: CountingRewardAutomaton) -> CountingRewardAutomaton:
 def unroll(
     machine: CountingRewardAutomaton, counter_limit: int, *, max_states: int = MAX_STATES
 ) -> RewardMachine:
-    """The reward machine over the configurations that are reachable with counters ≤ the limit.
+    """Unroll a machine into a reward machine over its configurations with counters ≤ the limit.
 
     Silent transitions are folded into the reading ones before them. A step after which a counter
     is above the limit ends in the terminal state ``overflow``, without success; it pays what the
@@ -74,7 +74,7 @@ class _Unrolling:
         self.source = machine
         self.limit = limit
         self.max_states = max_states
-        self.outcomes = Outcomes(machine)
+        self.successors = Successors(machine)
         self.names: dict[Configuration, str] = {}
         self.taken = {*machine.terminal}
         self.overflow = self._unused("overflow") if machine.counters else ""
@@ -101,7 +101,7 @@ class _Unrolling:
         )
 
     def _visit(self, here: Configuration) -> None:
-        reading, _ = self.outcomes.choices(here.state, zero_test(here.counters))
+        reading, _ = self.successors.choices(here.state, zero_test(here.counters))
         for transition in reading:
             after, reward, _ = self.source.fire(transition, here)
             if self._over(after):

@@ -8,7 +8,7 @@ from typing import Any
 
 from cranium.automata.alphabet import Alphabet
 from cranium.automata.formula import Formula, Proposition
-from cranium.automata.program import SILENT_LIMIT, CounterProgram, in_order
+from cranium.automata.program import SILENT_LIMIT, CounterProgram, as_names
 from cranium.automata.rules import check_decrements, check_determinism, check_silent_loops
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import AutomatonError, UnknownNameError, WordSyntaxError, shorten
@@ -18,7 +18,7 @@ __all__ = ["CounterMachine", "CounterMachineRun"]
 
 @dataclass(frozen=True, slots=True)
 class CounterMachineRun:
-    """What a counter machine did with a word.
+    """The run of a counter machine on a word.
 
     Attributes:
         accepted: Whether it read the whole word and was then in an accepting state with all
@@ -86,8 +86,8 @@ class CounterMachine(CounterProgram):
         name: str = "",
         silent_limit: int = SILENT_LIMIT,
     ) -> None:
-        self.symbols = Alphabet(in_order(symbols)).propositions
-        self.accepting = in_order(accepting)
+        self.symbols = Alphabet(as_names(symbols)).propositions
+        self.accepting = as_names(accepting)
         transitions = list(transitions)
         occurring = (state for t in transitions for state in (t.source, t.target))
         self._set_up(

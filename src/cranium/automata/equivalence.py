@@ -1,4 +1,4 @@
-"""When two machines reward alike on every word."""
+"""Equivalence of machines: the same rewards on every word."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import product
 
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.outcomes import Outcome, Outcomes
 from cranium.automata.reward import reward_key
 from cranium.automata.satisfiability import find_label
+from cranium.automata.successors import Successor, Successors
 from cranium.automata.transition import Configuration
 
 __all__ = ["Equivalence", "equivalent"]
@@ -70,7 +70,7 @@ def equivalent(
     """
     check_count("the bound", bound)
     finite = not one.counters and not other.counters
-    left, right = Outcomes(one), Outcomes(other)
+    left, right = Successors(one), Successors(other)
     start = (one.start, other.start)
     parents: dict[Pair, tuple[Pair, frozenset[str]] | None] = {start: None}
     queue = deque([start])
@@ -98,9 +98,9 @@ def equivalent(
 
 
 def _difference(
-    one: CountingRewardAutomaton, a: Outcome, other: CountingRewardAutomaton, b: Outcome
+    one: CountingRewardAutomaton, a: Successor, other: CountingRewardAutomaton, b: Successor
 ) -> str:
-    """How two outcomes of the same label differ, or nothing."""
+    """Describe how the successors on a label differ; the text is empty if they do not."""
     if a.step is None or b.step is None:
         if type(a.error) is type(b.error):
             return ""
@@ -114,7 +114,7 @@ def _difference(
     return f"the first {_says(one, a)}, the second {_says(other, b)}"
 
 
-def _by_functions(a: Outcome, b: Outcome) -> bool:
+def _by_functions(a: Successor, b: Successor) -> bool:
     """Whether the difference is that two reward functions are not the same object."""
     if a.step is None or b.step is None:
         return False
@@ -122,13 +122,13 @@ def _by_functions(a: Outcome, b: Outcome) -> bool:
     return one[1] != other[1] and bool(one[1] or other[1])
 
 
-def _says(machine: CountingRewardAutomaton, outcome: Outcome) -> str:
-    if outcome.step is None:
-        return f"stops with {type(outcome.error).__name__}"
-    state = outcome.step.configuration.state
-    if not machine.is_terminal(outcome.step.configuration):
+def _says(machine: CountingRewardAutomaton, successor: Successor) -> str:
+    if successor.step is None:
+        return f"stops with {type(successor.error).__name__}"
+    state = successor.step.configuration.state
+    if not machine.is_terminal(successor.step.configuration):
         return f"goes on in {state!r}"
-    success = " with success" if machine.is_accepting(outcome.step.configuration) else ""
+    success = " with success" if machine.is_accepting(successor.step.configuration) else ""
     return f"ends{success} in {state!r}"
 
 

@@ -78,7 +78,7 @@ class Formula:
         raise NotImplementedError
 
     def format(self, notation: Notation = "ascii") -> str:
-        r"""The formula as text; ASCII and Unicode can be parsed again.
+        r"""Format the formula as text; ASCII and Unicode can be parsed again.
 
         Example:
             >>> from cranium import parse_formula
@@ -88,7 +88,7 @@ class Formula:
         raise NotImplementedError
 
     def walk(self) -> Iterator[Formula]:
-        """This formula and all those inside it.
+        """Yield this formula and all those inside it.
 
         Example:
             >>> from cranium import parse_formula
@@ -240,7 +240,7 @@ class Not(Formula):
 
 
 class _Chain(Formula):
-    """What ``And`` and ``Or`` share: any number of operands, nested chains flattened."""
+    """The base of ``And`` and ``Or``: any number of operands, nested chains flattened."""
 
     __slots__ = ()
     word: ClassVar[str]

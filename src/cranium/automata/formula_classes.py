@@ -1,4 +1,4 @@
-"""Formulas that hold for the same labels, recognised quickly."""
+"""Equivalence classes of formulas: those that hold for the same labels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FormulaClasses:
         self._known: dict[Formula, int] = {}
 
     def of(self, formula: Formula) -> int:
-        """The number of the formula's class."""
+        """Return the number of the formula's class."""
         if formula not in self._known:
             bucket = self._buckets.setdefault(self._fingerprint(formula), [])
             same = (number for known, number in bucket if are_equivalent(known, formula))
@@ -60,7 +60,7 @@ class FormulaClasses:
 
 
 def any_of(formulas: Iterable[Formula]) -> Formula:
-    """The disjunction of one or more formulas.
+    """Return the disjunction of one or more formulas.
 
     Example:
         >>> from cranium.automata.formula import Proposition

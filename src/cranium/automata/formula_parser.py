@@ -115,7 +115,7 @@ def _refuse(problem: UnexpectedInput, text: str) -> NoReturn:
 
 
 def explain(problem: UnexpectedInput, text: str, names: Mapping[str, str]) -> tuple[str, int]:
-    """What a parser of Lark's wanted and what it found, in words, and where.
+    """Explain an error of a Lark parser: what it expected, what it found, and where.
 
     Example:
         >>> from lark import Lark, UnexpectedInput

@@ -1,4 +1,4 @@
-"""The smallest reward machine that rewards alike: partition refinement over symbolic guards."""
+"""Minimisation of reward machines: partition refinement over symbolic guards."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections import deque
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import TRUE, Formula
 from cranium.automata.formula_classes import FormulaClasses, any_of
-from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import Reward, is_zero, reward_key
 from cranium.automata.reward_machine import RewardMachine
+from cranium.automata.successors import Successors
 from cranium.automata.transition import Configuration, Transition
 from cranium.errors import ConversionError
 
@@ -20,7 +20,7 @@ Behaviour = list[tuple[Formula, Reward, str | None]]
 
 
 def minimise(machine: CountingRewardAutomaton) -> RewardMachine:
-    """The reward machine with the fewest states that is equivalent to this one.
+    """Return the equivalent reward machine with the fewest states.
 
     States that cannot be reached are left out, and those that no word can tell apart become one,
     which keeps the name of the one nearest to the start.
@@ -151,15 +151,15 @@ class _Refinement:
 
 
 def _reachable(machine: CountingRewardAutomaton) -> dict[str, Behaviour]:
-    """What every reachable state does, breadth first."""
-    outcomes = Outcomes(machine)
+    """Return the successors of every reachable state, breadth first."""
+    successors = Successors(machine)
     behaviour: dict[str, Behaviour] = {}
     queue = deque([machine.initial])
     seen = {machine.initial}
     while queue:
         state = queue.popleft()
         does: Behaviour = []
-        for guard, step, _ in outcomes.of(Configuration(state)):
+        for guard, step, _ in successors.of(Configuration(state)):
             target = None if step is None else step.configuration.state
             does.append((guard, 0.0 if step is None else step.reward, target))
             if target is not None and target not in seen:

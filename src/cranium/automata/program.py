@@ -1,4 +1,4 @@
-"""What every counter machine of this package shares: states, counters, transitions, silent runs.
+"""The base of all machines with counters: states, counters, transitions, silent runs.
 
 :class:`CounterProgram` is the control unit. :class:`~cranium.CountingRewardAutomaton` adds labels,
 rewards and terminal states to it, :class:`~cranium.CounterMachine` adds symbols and acceptance.
@@ -32,20 +32,20 @@ from cranium.errors import (
     shorten,
 )
 
-__all__ = ["CounterProgram", "in_order"]
+__all__ = ["CounterProgram", "as_names"]
 
 SILENT_LIMIT = 100_000
 MAX_SILENT_LIMIT = 1_000_000
 """A run of so many silent transitions takes seconds, and every step may have one."""
 MAX_COUNTERS = 300
-"""Every transition has an entry for each counter, twice."""
+"""Every transition has two entries for each counter."""
 MAX_LEAVING = 1_000
 """How many transitions may leave a state: all pairs of them are compared."""
 MAX_TITLE = 200
 
 
 class CounterProgram:
-    """States, counters and transitions, and how silent transitions run."""
+    """States, counters and transitions, with the rules for silent transitions."""
 
     __slots__ = (
         "_enabled",
@@ -82,10 +82,10 @@ class CounterProgram:
         silent_limit: int,
     ) -> None:
         """Take the parts, check their names, and number the transitions."""
-        self.name = _checked_title(name)
+        self.name = _check_title(name)
         self.initial = initial
-        self.states = in_order(states)
-        self.counters = in_order(counters)
+        self.states = as_names(states)
+        self.counters = as_names(counters)
         self.silent_limit = check_count("silent_limit", silent_limit)
         self._check_sizes()
         for counter in self.counters:
@@ -112,7 +112,7 @@ class CounterProgram:
             raise unknown.at(path=("initial",))
         k = len(self.counters)
         self.transitions = tuple(
-            t.bound(number=i, num_counters=k) for i, t in enumerate(transitions, 1)
+            t.bind(number=i, num_counters=k) for i, t in enumerate(transitions, 1)
         )
         self._outgoing = self._by_source(known)
         self._silent = frozenset(t.source for t in self.transitions if t.silent)
@@ -131,7 +131,7 @@ class CounterProgram:
             )
 
     def _by_source(self, known: Iterable[str]) -> dict[str, list[Transition]]:
-        """The transitions that leave each state; those of unknown states are refused."""
+        """Group the transitions by the state that they leave; unknown states are errors."""
         outgoing: dict[str, list[Transition]] = {state: [] for state in known}
         for transition in self.transitions:
             for key, state in (("from", transition.source), ("to", transition.target)):
@@ -151,15 +151,15 @@ class CounterProgram:
 
     @property
     def num_counters(self) -> int:
-        """The paper's k."""
+        """The number of counters, k in the paper."""
         return len(self.counters)
 
     def outgoing(self, state: str) -> tuple[Transition, ...]:
-        """The transitions that leave a state, in the order in which they were given."""
+        """Return the transitions that leave a state, in the order of the definition."""
         return tuple(self._outgoing[self.check_state(state)])
 
     def select(self, state: str, zeros: str) -> tuple[Transition | None, tuple[Transition, ...]]:
-        """The silent transition that fits ⟨u, Z(c)⟩, if there is one, and the reading ones."""
+        """Return the silent transition that matches ⟨u, Z(c)⟩, if any, and the reading ones."""
         try:
             return self._enabled[state, zeros]
         except KeyError:
@@ -170,7 +170,7 @@ class CounterProgram:
             return chosen
 
     def apply(self, transition: Transition, configuration: Configuration) -> Configuration:
-        """The configuration after a transition; a counter that would pass below zero is refused."""
+        """Return the configuration after a transition; a counter below zero is an error."""
         counters = tuple(map(operator.add, configuration.counters, transition.change))
         if counters and min(counters) < 0:
             self._underflow(transition, configuration, counters)
@@ -191,7 +191,7 @@ class CounterProgram:
         raise underflow
 
     def settle(self, configuration: Configuration) -> tuple[Configuration, list[Transition]]:
-        """Take silent transitions as long as one is enabled; where it ends, and what fired."""
+        """Take all enabled silent transitions; return the last configuration and what fired."""
         fired: list[Transition] = []
         if configuration.state not in self._silent:
             return configuration, fired
@@ -203,7 +203,7 @@ class CounterProgram:
     def silent_run(
         self, configuration: Configuration
     ) -> Iterator[tuple[Transition, Configuration]]:
-        """The silent transitions that fire from here, each with the configuration after it.
+        """Yield the silent transitions that fire from here, each with the configuration after it.
 
         A silent run that repeats a configuration would go on for ever: the machine is
         deterministic, so Brent's algorithm finds any repetition without remembering the run.
@@ -235,7 +235,7 @@ class CounterProgram:
                 landmark, power = configuration, power * 2
 
     def check_configuration(self, configuration: tuple[str, tuple[int, ...]]) -> Configuration:
-        """Accept a configuration of this machine, given as one or as a plain pair."""
+        """Check that a configuration, or a plain pair, belongs to this machine, and return it."""
         try:
             state, given = configuration
             counters = _whole_numbers(given)
@@ -252,7 +252,7 @@ class CounterProgram:
         return Configuration(state, counters)
 
     def check_state(self, state: object) -> str:
-        """Accept the name of a state of this machine.
+        """Check that a state belongs to this machine, and return its name.
 
         Example:
             >>> import cranium
@@ -329,7 +329,7 @@ def _whole_numbers(values: Iterable[Any]) -> tuple[int, ...]:
     return tuple(whole for whole, _ in pairs)
 
 
-def _checked_title(name: object) -> str:
+def _check_title(name: object) -> str:
     if isinstance(name, str) and len(name) <= MAX_TITLE and (name.isprintable() or not name):
         return name
     raise InvalidNameError(
@@ -338,11 +338,11 @@ def _checked_title(name: object) -> str:
     )
 
 
-def in_order(names: Iterable[str]) -> tuple[str, ...]:
-    """A tuple of names; those of a set are sorted, so that no run depends on hashing.
+def as_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Convert names to a tuple; those of a set are sorted, so that no run depends on hashing.
 
     Example:
-        >>> in_order({"b", "a"}), in_order(["b", "a"])
+        >>> as_names({"b", "a"}), as_names(["b", "a"])
         (('a', 'b'), ('b', 'a'))
     """
     if isinstance(names, str):

@@ -18,9 +18,9 @@ __all__ = [
     "add_rewards",
     "as_reward",
     "as_reward_function",
+    "find_reward",
     "format_number",
     "is_zero",
-    "named_reward",
     "reward_key",
     "total",
 ]
@@ -97,7 +97,7 @@ class _Sum:
 
 
 def as_reward(value: object) -> Reward:
-    """Accept a finite number, a :class:`RewardFunction` or any function of (s, a, s′).
+    """Convert a finite number, a :class:`RewardFunction` or a function of (s, a, s′) to a reward.
 
     Example:
         >>> as_reward(1)
@@ -115,7 +115,7 @@ def as_reward(value: object) -> Reward:
 
 
 def as_reward_function(reward: Reward) -> RewardFunction:
-    """The reward as a function: a constant x becomes f_x, as in the proof of Theorem 1.1.
+    """Convert a reward to a function: a constant x becomes f_x, as in the proof of Theorem 1.1.
 
     Example:
         >>> always_one = as_reward_function(1.0)
@@ -127,11 +127,11 @@ def as_reward_function(reward: Reward) -> RewardFunction:
     return RewardFunction(f"f_{format_number(reward)}", _Always(reward))
 
 
-def named_reward(name: str, rewards: Mapping[str, Callable[[Any, Any, Any], float]]) -> Reward:
-    """The reward function that a file names, out of those that the caller gives.
+def find_reward(name: str, rewards: Mapping[str, Callable[[Any, Any, Any], float]]) -> Reward:
+    """Find the reward function that a file names among those of the caller.
 
     Example:
-        >>> named_reward("closer", {"closer": lambda s, a, s2: s - s2})(3, "left", 1)
+        >>> find_reward("closer", {"closer": lambda s, a, s2: s - s2})(3, "left", 1)
         2.0
     """
     if _NUMBER_LIKE.match(name):
@@ -145,7 +145,7 @@ def named_reward(name: str, rewards: Mapping[str, Callable[[Any, Any, Any], floa
 
 
 def format_number(number: float) -> str:
-    """A number as short as it can be without losing anything.
+    """Format a number with as few digits as identify it.
 
     Example:
         >>> format_number(1.0), format_number(0.1), format_number(1.0000001)
@@ -156,7 +156,7 @@ def format_number(number: float) -> str:
 
 
 def reward_key(reward: Reward) -> tuple[float, frozenset[tuple[object, int]]]:
-    """What decides whether two rewards are the same: the constant part, and the functions added.
+    """Return a key that is equal for equal rewards: the constant part, and the functions added.
 
     Names do not matter, and neither does the order of a sum: f_1 of Theorem 1.1 is 1.
 
@@ -193,7 +193,7 @@ def is_zero(reward: Reward) -> bool:
 
 
 def add_rewards(rewards: Iterable[Reward]) -> Reward:
-    """The sum: a number if all are numbers, else a function.
+    """Add rewards: the sum is a number if all are numbers, else a function.
 
     Example:
         >>> add_rewards([1.0, 0.5])
@@ -214,7 +214,7 @@ def add_rewards(rewards: Iterable[Reward]) -> Reward:
 
 
 def total(rewards: Sequence[float]) -> float:
-    """The exact sum of rewards, whatever their order.
+    """Return the exact sum of rewards, which does not depend on their order.
 
     Example:
         >>> total([0.1] * 10)

@@ -13,7 +13,7 @@ from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
 from cranium.errors import CounterRuleError, Path, Place, RewardError, UnknownNameError
 
-__all__ = ["RewardMachine", "remaining"]
+__all__ = ["RewardMachine", "otherwise_guard"]
 
 
 class RewardMachine(CountingRewardAutomaton):
@@ -128,12 +128,12 @@ class RewardMachine(CountingRewardAutomaton):
         return {name: v for name, v in super()._arguments().items() if name not in absent}
 
 
-def remaining(transitions: Iterable[Transition]) -> Formula:
-    """The formula of all labels on which none of the transitions is enabled.
+def otherwise_guard(transitions: Iterable[Transition]) -> Formula:
+    """Return the guard of all labels on which none of the transitions is enabled.
 
     Example:
         >>> enabled = [Transition(source="u", guard=guard) for guard in ("A", "B & !A")]
-        >>> str(remaining(enabled))
+        >>> str(otherwise_guard(enabled))
         '!(A | B & !A)'
     """
     guards = [t.guard for t in transitions]
@@ -148,7 +148,7 @@ def _pay_on_states(
     state_rewards: Mapping[str, Reward | Callable[[Any, Any, Any], float]],
     otherwise: str,
 ) -> list[Transition]:
-    """Put δ_r(u) on every transition out of u, and on the missing ones, which it makes explicit."""
+    """Move δ_r(u) to every transition out of u; missing transitions become explicit."""
     for state in state_rewards:
         if state not in states:
             raise UnknownNameError.of("state for a reward", state, states)
@@ -167,7 +167,7 @@ def _pay_on_states(
     for transition in transitions:
         leaving.setdefault(transition.source, []).append(transition)
     for state in states:
-        rest = remaining(leaving[state])
+        rest = otherwise_guard(leaving[state])
         if pays[state] != 0 and otherwise != "error" and is_satisfiable(rest):
             target = state if otherwise == "stay" else otherwise
             result.append(Transition(source=state, target=target, guard=rest, reward=pays[state]))

@@ -46,7 +46,7 @@ MAX_PAIRS = 1_000_000
 
 
 def check_decrements(program: CounterProgram) -> None:
-    """A transition may only take from a counter that its zero pattern says is not zero."""
+    """Check that transitions only decrement counters that their zero pattern excludes from zero."""
     for transition in program.transitions:
         entries = zip(program.counters, transition.zero_pattern, transition.change, strict=True)
         for counter, test, step in entries:
@@ -62,7 +62,7 @@ def check_decrements(program: CounterProgram) -> None:
 
 
 def check_determinism(program: CounterProgram, overlap: Overlap) -> None:
-    """No two transitions of one state may be enabled together; order never decides."""
+    """Check that no two transitions of one state can be enabled together."""
     proved: set[tuple[tuple[Formula, str, bool], ...]] = set()
     for state in program.states:
         transitions = program.outgoing(state)
@@ -105,7 +105,7 @@ def _check_apart(
 
 
 def check_silent_loops(program: CounterProgram) -> None:
-    """No cycle of silent transitions may be one that, once entered, never ends.
+    """Check that no cycle of silent transitions can run for ever.
 
     A simple cycle with net change d repeats for ever from some configuration exactly if no counter
     loses in it (d ≥ 0) and those that it tests for zero come back to the same value (d = 0).
@@ -151,7 +151,7 @@ def _can_follow(one: Transition, other: Transition) -> bool:
 
 
 def _endless_from(cycle: list[Transition], num_counters: int) -> tuple[int, ...] | None:
-    """Counters from which the cycle repeats for ever, or None if it always ends."""
+    """Find counter values from which a cycle repeats for ever, or None if it always ends."""
     start: list[int] = []
     for index in range(num_counters):
         value = _endless_value([(t.zero_pattern[index], t.change[index]) for t in cycle])
@@ -162,7 +162,7 @@ def _endless_from(cycle: list[Transition], num_counters: int) -> tuple[int, ...]
 
 
 def _endless_value(steps: list[tuple[str, int]]) -> int | None:
-    """A start value of one counter that passes all tests on every round, or None."""
+    """Find a start value of one counter that passes all tests in every round, or None."""
     total, least = 0, 0
     must_be: set[int] = set()
     for test, step in steps:
@@ -210,7 +210,7 @@ def check_names(machine: CountingRewardAutomaton) -> None:
 
 
 def check_reset(machine: CountingRewardAutomaton) -> Configuration:
-    """Nothing is paid, and nothing ends, before the first label; the configuration at the start."""
+    """Check that no reward is paid and nothing ends at reset; return the start configuration."""
     try:
         start, fired = machine.settle(Configuration(machine.initial, (0,) * machine.num_counters))
     except SilentLoopError as loop:

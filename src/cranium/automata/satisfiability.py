@@ -1,4 +1,4 @@
-"""What holds of formulas for some label, or for all: satisfiability, overlap, equivalence.
+"""Satisfiability, overlap and equivalence of formulas.
 
 The questions go to a SAT solver through Tseitin's encoding, which is linear in the formula. (A
 decision diagram answers them too, but is exponential in the number of propositions when the
@@ -22,7 +22,7 @@ MAX_CONFLICTS = 20_000  # guards that people write need a handful
 
 @lru_cache(maxsize=1 << 16)
 def find_label(*formulas: Formula) -> frozenset[str] | None:
-    """A label (the names that are true) that satisfies all the formulas, or None if there is none.
+    """Find a label (the names that are true) that satisfies all the formulas, or None.
 
     Propositions that make no difference are left false.
 
@@ -51,7 +51,7 @@ def find_label(*formulas: Formula) -> frozenset[str] | None:
             return None
         true = {variable for variable in solver.get_model() or () if variable > 0}
     chosen = {name for name, variable in encoding.variables.items() if variable in true}
-    return frozenset(_without_the_needless(chosen, formulas))
+    return frozenset(_drop_unneeded(chosen, formulas))
 
 
 def _clash(formulas: tuple[Formula, ...]) -> bool:
@@ -65,7 +65,7 @@ def _clash(formulas: tuple[Formula, ...]) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _literals(formula: Formula) -> tuple[frozenset[str], frozenset[str]]:
-    """The propositions that a formula needs to be true, and those that it needs to be false."""
+    """Return the propositions that a formula requires to be true, and those to be false."""
     true: set[str] = set()
     false: set[str] = set()
     for part in formula.operands if isinstance(formula, And) else (formula,):
@@ -76,8 +76,8 @@ def _literals(formula: Formula) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(true), frozenset(false)
 
 
-def _without_the_needless(chosen: set[str], formulas: tuple[Formula, ...]) -> set[str]:
-    """Leave out the propositions that the formulas do not need: a witness is for reading."""
+def _drop_unneeded(chosen: set[str], formulas: tuple[Formula, ...]) -> set[str]:
+    """Drop the propositions that the formulas do not need, so that the witness is short."""
     alphabet = Alphabet(sorted(chosen | {n for f in formulas for n in f.propositions}))
     for name in sorted(chosen):
         label = alphabet.label(chosen - {name})
@@ -123,7 +123,7 @@ class _Tseitin:
         return self._count
 
     def literal(self, formula: Formula) -> int:
-        """The literal that is true exactly when the formula is."""
+        """Return the literal that is true exactly when the formula is."""
         match formula:
             case Proposition():
                 if formula.name not in self.variables:

@@ -14,12 +14,12 @@ from itertools import product
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import Formula
-from cranium.automata.outcomes import Outcomes
 from cranium.automata.satisfiability import find_label
+from cranium.automata.successors import Successors
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import NoTransitionError, RunError
 
-__all__ = ["Abstraction", "Exploration", "abstract", "explore"]
+__all__ = ["Abstraction", "SearchResult", "abstract", "explore"]
 
 MAX_ABSTRACT = 50_000
 MAX_FIRED = 200_000
@@ -27,8 +27,8 @@ MAX_SHOWN = 30  # labels of a word in a message
 
 
 @dataclass(slots=True)
-class Exploration:
-    """What a bounded breadth-first search over configurations found.
+class SearchResult:
+    """The result of a bounded breadth-first search over configurations.
 
     Attributes:
         machine: The machine that was searched.
@@ -50,14 +50,14 @@ class Exploration:
     )
     edges: dict[Configuration, list[Configuration]] = field(default_factory=dict)
 
-    def take_note(self, fired: Iterable[Transition]) -> None:
-        """Remember what fired, and which states that led to."""
+    def record(self, fired: Iterable[Transition]) -> None:
+        """Record the transitions that fired, and the states that they led to."""
         for transition in fired:
             self.fired.add(transition.number)
             self.passed.add(transition.target)
 
     def word_to(self, configuration: Configuration, *then: Formula) -> str:
-        """A word that leads to a configuration, and then satisfies the formulas."""
+        """Return a word that leads to a configuration, followed by labels that satisfy formulas."""
         backwards = list(reversed(then))
         while (parent := self.parents[configuration]) is not None:
             configuration, guard = parent
@@ -70,7 +70,7 @@ class Exploration:
         return f"({left_out} labels, then) {shown}" if left_out else shown or "the empty word"
 
     def reaching(self, targets: Iterable[str]) -> set[Configuration]:
-        """The explored configurations from which, as far as was explored, a target is reached."""
+        """Return the explored configurations from which an explored path reaches a target."""
         wanted = set(targets)
         before: dict[Configuration, list[Configuration]] = {}
         for source, following in self.edges.items():
@@ -86,7 +86,7 @@ class Exploration:
         return found
 
 
-def explore(machine: CountingRewardAutomaton, bound: int) -> Exploration:
+def explore(machine: CountingRewardAutomaton, bound: int) -> SearchResult:
     """Visit at most ``bound`` configurations, nearest first; all of them if there are no counters.
 
     Example:
@@ -95,11 +95,11 @@ def explore(machine: CountingRewardAutomaton, bound: int) -> Exploration:
         >>> found.complete, sorted(found.passed)
         (False, ['counting', 'done', 'failed', 'matching'])
     """
-    found = Exploration(machine)
-    outcomes = Outcomes(machine)
+    found = SearchResult(machine)
+    successors = Successors(machine)
     _, silent = machine.settle(Configuration(machine.initial, (0,) * machine.num_counters))
     found.passed.add(machine.initial)
-    found.take_note(silent)
+    found.record(silent)
     found.parents[machine.start] = None
     queue = deque([machine.start])
     work = 0
@@ -109,14 +109,14 @@ def explore(machine: CountingRewardAutomaton, bound: int) -> Exploration:
             break
         here = queue.popleft()
         following = found.edges.setdefault(here, [])
-        for guard, step, error in outcomes.of(here):
+        for guard, step, error in successors.of(here):
             if step is None:
                 assert error is not None
                 found.troubles.setdefault(_kind(error, here), (here, guard, error))
-                found.take_note(error.fired)
+                found.record(error.fired)
                 continue
             work += len(step.fired)
-            found.take_note(step.fired)
+            found.record(step.fired)
             after = step.configuration
             if machine.is_terminal(after):  # what the counters are does not matter any more
                 after = Configuration(after.state, (0,) * machine.num_counters)
@@ -150,7 +150,7 @@ class Abstraction:
     edges: dict[tuple[str, str], set[tuple[str, str]]]
 
     def states_reaching(self, targets: Iterable[str]) -> set[str]:
-        """The states from which a target may be reached; from every other one it cannot."""
+        """Return the states from which a target may be reached; from all others it cannot."""
         before: dict[str, set[str]] = {}
         for source, following in self.edges.items():
             for target in following:
@@ -172,7 +172,7 @@ def abstract(machine: CountingRewardAutomaton) -> Abstraction | None:
         >>> sorted(abstract(cranium.library.load("anbcn")).states)
         ['counting', 'done', 'failed', 'matching']
     """
-    outcomes = Outcomes(machine)
+    successors = Successors(machine)
     start = (machine.initial, "0" * machine.num_counters)
     result = Abstraction(set(), set(), {})
     queue = deque([start])
@@ -186,7 +186,7 @@ def abstract(machine: CountingRewardAutomaton) -> Abstraction | None:
         if state in machine.terminal:
             continue
         silent, _ = machine.select(state, zeros)
-        reading, rest = outcomes.choices(state, zeros)
+        reading, rest = successors.choices(state, zeros)
         for transition in [silent] if silent else reading:
             result.fired.add(transition.number)
             if 2 ** sum(step < 0 for step in transition.change) > MAX_ABSTRACT:

@@ -1,4 +1,4 @@
-"""A price for every step: the same task, and time costs something."""
+"""A cost for every step: the same task, with a negative reward for each label."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cranium.automata.satisfiability import find_label, is_satisfiable
 from cranium.automata.transition import Transition, matches
 from cranium.errors import ConversionError, InvalidArgumentError, shorten
 
-__all__ = ["with_step_cost"]
+__all__ = ["add_step_cost"]
 
 MAX_CASES = 2_000
 """How many cases of labels and zero tests are looked at in one state; people's machines have a
@@ -25,8 +25,8 @@ handful, and every pair of the transitions that come of them is compared when a 
 FEWER = "test fewer counters in this state, or write the price into its transitions"
 
 
-def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRewardAutomaton:
-    """The machine that pays so much less for every label that it reads.
+def add_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRewardAutomaton:
+    """Return a machine that pays so much less for every label that it reads.
 
     Labels on which nothing happened get transitions of their own, because those cost, too. Their
     zero patterns tell apart only what the state's own transitions do, so there are few of them,
@@ -34,7 +34,7 @@ def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRew
 
     Example:
         >>> import cranium
-        >>> machine = with_step_cost(cranium.compile_language("A B"), 0.25)
+        >>> machine = add_step_cost(cranium.compile_language("A B"), 0.25)
         >>> machine.run(["A", (), "B"]).total_reward
         0.25
     """
@@ -55,7 +55,7 @@ def with_step_cost(machine: CountingRewardAutomaton, cost: float) -> CountingRew
 
 
 def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterator[Transition]:
-    """Transitions for the labels that a state has none for."""
+    """Yield transitions for the labels that a state has none for."""
     if machine.otherwise == "error":
         return
     target = state if machine.otherwise == "stay" else machine.otherwise
@@ -75,7 +75,7 @@ def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterat
 
 
 class _Case(NamedTuple):
-    """Labels that satisfy and that miss some guards, counters of a pattern, and what may fire."""
+    """A set of labels and zero patterns, and the transitions that may still fire there."""
 
     held: tuple[Formula, ...]
     missed: tuple[Formula, ...]
@@ -83,7 +83,7 @@ class _Case(NamedTuple):
     left: list[Transition]
 
     def is_decided(self, transition: Transition) -> bool:
-        """Whether the pattern has settled all that the transition tests."""
+        """Whether the pattern decides all zero tests of the transition."""
         pairs = zip(transition.zero_pattern, self.pattern, strict=True)
         return all(test in ("*", known) for test, known in pairs)
 
@@ -94,7 +94,7 @@ class _Case(NamedTuple):
 def _uncovered(
     transitions: Iterable[Transition], num_counters: int, state: str
 ) -> Iterator[tuple[str, Formula]]:
-    """Zero patterns and guards that are disjoint, and where none of the transitions is enabled.
+    """Yield disjoint zero patterns and guards for which none of the transitions is enabled.
 
     Cases are split by a guard or by the test of one counter, and only where a transition that may
     still fire asks for it. Silent transitions, whose guard is always true, come first: where one is
@@ -128,7 +128,7 @@ def _uncovered(
 
 
 def _split(case: _Case) -> Iterator[_Case]:
-    """By the guard of the first transition that may fire, or else by a counter that it tests."""
+    """Split a case by the guard of the first transition left, or by a counter that it tests."""
     held, missed, pattern, left = case
     first = left[0]
     if not case.holds(first):
@@ -146,7 +146,7 @@ def _split(case: _Case) -> Iterator[_Case]:
 
 
 def _guard_of(case: _Case) -> Formula | None:
-    """The labels of a case, as short as it goes; None if there are none."""
+    """Return a short guard for the labels of a case; None if there are none."""
     held = [guard for guard in case.held if guard != TRUE]
     missed = [guard for guard in case.missed if not held or find_label(*held, guard) is not None]
     parts = [*held, *([Not(any_of(missed))] if missed else [])]

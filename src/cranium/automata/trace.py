@@ -1,4 +1,4 @@
-"""What a machine did: one step, and a whole run."""
+"""Steps and runs of a machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Step", "Trace"]
 
 
 class Step(NamedTuple):
-    """What reading one label did.
+    """The effect of reading one label.
 
     ``fired`` holds the transition that read the label and the silent ones after it; it is empty
     when none was enabled and the machine's ``otherwise`` decided.
@@ -61,7 +61,7 @@ class Trace:
 
     @property
     def unread(self) -> int:
-        """How many labels were left when the machine ended.
+        """The number of labels that were left when a terminal state was reached.
 
         Example:
             >>> import cranium

@@ -50,7 +50,7 @@ def zero_test(counters: Sequence[int]) -> str:
 
 
 def matches(zero_pattern: str, zeros: str) -> bool:
-    """Whether Z(c) fits ω, or two patterns have a Z(c) in common; ``*`` fits anything.
+    """Whether Z(c) matches ω, or two patterns have a match in common; ``*`` matches anything.
 
     Example:
         >>> matches("1*", "10"), matches("1*", "00"), matches("1*", "*0")
@@ -126,11 +126,11 @@ class Transition:
                 place=place,
             )
 
-    def bound(self, *, number: int, num_counters: int) -> Transition:
-        """The same transition with its number and with vectors of full length.
+    def bind(self, *, number: int, num_counters: int) -> Transition:
+        """Return this transition with its number in a machine, and with vectors of full length.
 
         Example:
-            >>> Transition(source="u").bound(number=1, num_counters=2).zero_pattern
+            >>> Transition(source="u").bind(number=1, num_counters=2).zero_pattern
             '**'
         """
         pattern = self.zero_pattern or "*" * num_counters
@@ -148,26 +148,26 @@ class Transition:
         return replace(self, number=number, zero_pattern=pattern, change=change)
 
     def path(self, key: str) -> Path:
-        """Where a part of this transition stands in its machine's definition.
+        """Return the path of a part of this transition in its machine's definition.
 
         Example:
-            >>> Transition(source="a").bound(number=3, num_counters=0).path("when")
+            >>> Transition(source="a").bind(number=3, num_counters=0).path("when")
             ('transitions', 2, 'when')
         """
         return "transitions", self.number - 1, key
 
     @property
     def where(self) -> str:
-        """How a message names this transition.
+        """The name of this transition in messages.
 
         Example:
-            >>> Transition(source="a", target="b").bound(number=3, num_counters=0).where
+            >>> Transition(source="a", target="b").bind(number=3, num_counters=0).where
             "transition 3 ('a' → 'b')"
         """
         return f"transition {self.number} ({self.source!r} → {self.target!r})"
 
     def tests(self, counters: Sequence[str]) -> list[str]:
-        """The zero tests in words, with the names of the counters.
+        """Format the zero tests with the names of the counters.
 
         Example:
             >>> Transition(source="u", zero_pattern="1*0").tests(["n", "m", "k"])
@@ -211,7 +211,7 @@ def _as_change(change: Iterable[int], place: Place | None) -> tuple[int, ...]:
 
 
 def check_state_name(name: object) -> None:
-    """Refuse what cannot name a state: any printable text of reasonable length can.
+    """Check that a state's name is printable text of reasonable length.
 
     Example:
         >>> check_state_name("fetch mail")

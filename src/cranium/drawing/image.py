@@ -71,7 +71,7 @@ class Box(NamedTuple):
 
 
 def render(machine: CountingRewardAutomaton, form: str, mark: str | None = None) -> bytes:
-    """A picture as a file's content; the same machine always gives the same bytes.
+    """Render a picture; the same machine always gives the same bytes.
 
     Args:
         machine: The automaton.
@@ -99,7 +99,7 @@ def render(machine: CountingRewardAutomaton, form: str, mark: str | None = None)
 
 
 def boxes(machine: CountingRewardAutomaton) -> list[Box]:
-    """The rectangles that the texts and the states take up, measured in the finished picture.
+    """Measure the rectangles of the texts and the states in the finished picture.
 
     The name of a state inside its outline is part of the state.
 
@@ -127,7 +127,7 @@ def boxes(machine: CountingRewardAutomaton) -> list[Box]:
 
 
 def figure(layout: Layout, mark: str | None = None) -> Figure:
-    """The picture of a layout; one unit of its axes is one point, and y runs downwards.
+    """Make the figure of a layout; one unit of its axes is one point, and y runs downwards.
 
     Example:
         >>> import cranium

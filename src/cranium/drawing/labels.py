@@ -1,4 +1,4 @@
-"""What every drawing shows of a machine: its arrows, and the text that stands on them.
+"""The labels of a drawing: arrows, and the text on them.
 
 Transitions between the same two states share one arrow, with one text ⟨φ, ω, μ, reward⟩ for each.
 Where a machine has no counters, ω and μ are left out, as the paper does.
@@ -128,7 +128,7 @@ class Arrow:
 
 
 def arrows(machine: CountingRewardAutomaton) -> tuple[Arrow, ...]:
-    """The arrows of a drawing, in the order of the machine's transitions.
+    """Return the arrows of a drawing, in the order of the machine's transitions.
 
     Example:
         >>> import cranium
@@ -162,7 +162,7 @@ def check_machine(machine: object) -> None:
 
 
 def footnote(machine: CountingRewardAutomaton) -> str:
-    """What happens where no arrow applies, unless the machine just stays where it is.
+    """Return the note about labels without an arrow; empty if the machine then stays.
 
     Example:
         >>> import cranium
@@ -181,7 +181,7 @@ def footnote(machine: CountingRewardAutomaton) -> str:
 
 
 def format_reward(reward: Reward) -> str:
-    """A reward as a drawing shows it: as short as possible, or the name of the function.
+    """Format a reward for a drawing: a short number, or the name of the function.
 
     Example:
         >>> format_reward(1.0), format_reward(-0.25)
@@ -195,7 +195,7 @@ def format_reward(reward: Reward) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Text as LaTeX's text mode shows it unchanged.
+    r"""Escape text for LaTeX's text mode.
 
     Example:
         >>> escape_latex("100% of a_b")
@@ -205,7 +205,7 @@ def escape_latex(text: str) -> str:
 
 
 def edge_line(transition: Transition, counters: tuple[str, ...]) -> Line:
-    """The text of one transition, ⟨guard, zero tests, change, reward⟩.
+    """Format one transition as ⟨guard, zero tests, change, reward⟩.
 
     Example:
         >>> import cranium

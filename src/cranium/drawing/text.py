@@ -21,7 +21,7 @@ _MERMAID_MARK = re.compile(r"[^\w ,.()+=−–∗⟨⟩∧∨¬⊤⊥…]|_|[.+]
 
 
 def to_dot(machine: CountingRewardAutomaton) -> str:
-    """A machine in DOT, the language of Graphviz.
+    """Convert a machine to DOT, the language of Graphviz.
 
     Example:
         >>> import cranium
@@ -76,7 +76,7 @@ def to_dot(machine: CountingRewardAutomaton) -> str:
 
 
 def to_mermaid(machine: CountingRewardAutomaton) -> str:
-    """A machine as a Mermaid state diagram, which many websites show in their Markdown.
+    """Convert a machine to a Mermaid state diagram, which many websites show in Markdown.
 
     Example:
         >>> import cranium

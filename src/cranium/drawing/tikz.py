@@ -26,7 +26,7 @@ _TAIL = r"""\end{tikzpicture}
 
 
 def to_tikz(machine: CountingRewardAutomaton) -> str:
-    r"""A machine as a complete LaTeX document with a TikZ picture.
+    r"""Convert a machine to a complete LaTeX document with a TikZ picture.
 
     It needs nothing but TikZ and the ``standalone`` class. Names with letters that are not Latin
     need LuaLaTeX or XeLaTeX.

@@ -1,4 +1,4 @@
-"""YAML and JSON as plain data, with the place of every value, safe against hostile input.
+"""YAML and JSON as plain data with the position of every value, safe against hostile input.
 
 YAML is read from its event stream: aliases, tags and deep nesting are refused before anything is
 built, and plain scalars follow YAML 1.2 (so that a proposition may be called ``on`` or ``no``).
@@ -54,17 +54,17 @@ class Lines:
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def place(self, offset: int) -> Place:
-        """The place of a character."""
+        """Return the place of a character."""
         line = bisect.bisect_right(self._starts, offset)
         return Place(line, offset - self._starts[line - 1] + 1, self.file)
 
     def offset(self, place: Place) -> int:
-        """The character at a place."""
+        """Return the offset of the character at a place."""
         line = min(place.line, len(self._starts))
         return min(len(self.text), self._starts[line - 1] + place.column - 1)
 
     def error(self, message: str, offset: int, fix: str | None = None) -> FileFormatError:
-        """An error that shows the line of an offset, with a caret."""
+        """Return an error that shows the line of an offset, with a caret."""
         place = self.place(offset)
         return FileFormatError.pointing(message, self.text, offset, place=place, fix=fix)
 
@@ -80,7 +80,7 @@ class Document:
     complete: bool = True
 
     def place(self, path: Path, *, key: bool = False) -> Place:
-        """Where the value at this path, or its key, stands; or the nearest thing around it."""
+        """Return the place of the value at this path, or of its key, or of the nearest parent."""
         if not self.complete:
             self.places, self.keys = _all_places(self.lines)
             self.complete = True
@@ -94,7 +94,7 @@ class Document:
     def error(
         self, message: str, path: Path, fix: str | None = None, *, key: bool = False
     ) -> FileFormatError:
-        """An error that shows the line of the value at this path."""
+        """Return an error that shows the line of the value at this path."""
         return self.lines.error(message, self.lines.offset(self.place(path, key=key)), fix)
 
 
@@ -204,7 +204,7 @@ def _walk(lines: Lines) -> Iterator[tuple[Path, Any, int, int | None]]:
     values = 0
     for event in _events(lines):
         start = event.start_mark.index
-        _refuse_cleverness(event, lines, start)
+        _refuse_aliases_and_tags(event, lines, start)
         is_key = isinstance(event, yaml.ScalarEvent) and open_ and open_[-1].wants_key
         values += isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent) and not is_key
         if values > MAX_VALUES:
@@ -228,8 +228,8 @@ def _walk(lines: Lines) -> Iterator[tuple[Path, Any, int, int | None]]:
             yield path, value, start, key
 
 
-def _refuse_cleverness(event: Any, lines: Lines, start: int) -> None:
-    """Aliases can make a small file huge, and tags can make it do things: neither is needed."""
+def _refuse_aliases_and_tags(event: Any, lines: Lines, start: int) -> None:
+    """Refuse aliases, which can make a small file huge, and tags, which can run code."""
     name = str(getattr(event, "anchor", None) or "")[:30]
     if isinstance(event, yaml.AliasEvent):
         raise lines.error(f"aliases (*{name}) are not allowed", start, "write it out")

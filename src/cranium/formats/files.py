@@ -17,7 +17,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import FALSE, TRUE, Formula
 from cranium.automata.formula_parser import parse_formula
 from cranium.automata.program import SILENT_LIMIT
-from cranium.automata.reward import RewardFunction, as_reward, named_reward, reward_key
+from cranium.automata.reward import RewardFunction, as_reward, find_reward, reward_key
 from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.transition import Transition
 from cranium.errors import (
@@ -156,7 +156,7 @@ def check_ending(path: str | os.PathLike[str]) -> str:
 
 
 def dumps(machine: CountingRewardAutomaton, *, form: str = "yaml") -> str:
-    """A machine as text: ``form`` is ``"yaml"``, ``"json"`` or ``"hoa"`` (without counters).
+    """Convert a machine to text: ``form`` is ``"yaml"``, ``"json"`` or ``"hoa"`` (no counters).
 
     Example:
         >>> import cranium
@@ -245,7 +245,7 @@ def _transition(
                 raise UnknownNameError.of("counter", counter, counters, where)
         part = ("reward",)
         reward = (
-            named_reward(row.reward, rewards)
+            find_reward(row.reward, rewards)
             if isinstance(row.reward, str)
             else as_reward(row.reward)
         )

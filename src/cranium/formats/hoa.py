@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import Constant, Formula, Not, Or, Proposition
-from cranium.automata.reward_machine import remaining
+from cranium.automata.reward_machine import otherwise_guard
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.errors import ConversionError
 
@@ -62,7 +62,7 @@ def _edges(machine: CountingRewardAutomaton, state: str, number: dict[str, int])
         comment = f" /* reward {transition.reward} */" if transition.reward != 0 else ""
         comment = comment if comment.count("*/") <= 1 else ""
         edges.append(f"[{_label(transition.guard, index)}] {number[transition.target]}{comment}")
-    rest = remaining(machine.outgoing(state))
+    rest = otherwise_guard(machine.outgoing(state))
     if machine.otherwise != "error" and is_satisfiable(rest):
         target = state if machine.otherwise == "stay" else machine.otherwise
         edges.append(f"[{_label(rest, index)}] {number[target]}")

@@ -77,7 +77,7 @@ class AutomatonFile(_Strict):
 
 
 def automaton_schema() -> dict[str, Any]:
-    """The JSON Schema of automaton files, YAML or JSON.
+    """Return the JSON Schema of automaton files, YAML or JSON.
 
     Example:
         >>> sorted(automaton_schema()["required"])
@@ -155,7 +155,7 @@ def _kind(value: Any) -> str:
 
 
 def read_tests(tests: str | list[str], counters: tuple[str, ...], where: str = "") -> str:
-    """Zero tests in words → a zero pattern.
+    """Convert zero tests such as ``n > 0`` to a zero pattern.
 
     Example:
         >>> read_tests("n > 0, m == 0", ("n", "m", "k"))

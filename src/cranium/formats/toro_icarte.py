@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cranium.automata.formula_parser import parse_formula
-from cranium.automata.reward import Reward, RewardFunction, as_reward, named_reward
-from cranium.automata.reward_machine import RewardMachine, remaining
+from cranium.automata.reward import Reward, RewardFunction, as_reward, find_reward
+from cranium.automata.reward_machine import RewardMachine, otherwise_guard
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.transition import Transition
 from cranium.errors import CraniumError, FileFormatError, FormulaSyntaxError, Place
@@ -116,7 +116,7 @@ def _read_reward(
             return as_reward(float(argument))
         except ValueError:
             raise FileFormatError(f"{argument!r} is not a constant reward") from None
-    return named_reward(f"{function}({argument})" if argument else function, rewards)
+    return find_reward(f"{function}({argument})" if argument else function, rewards)
 
 
 def _machine(initial: str, ends: list[str], transitions: list[Transition]) -> RewardMachine:
@@ -131,7 +131,7 @@ def _machine(initial: str, ends: list[str], transitions: list[Transition]) -> Re
         leaving[transition.source].append(transition)
         if transition.target in paid:  # those of terminal states are ignored
             paid[transition.target].append(transition.reward)
-    incomplete = any(is_satisfiable(remaining(found)) for found in leaving.values())
+    incomplete = any(is_satisfiable(otherwise_guard(found)) for found in leaving.values())
     return RewardMachine(
         propositions=names,
         initial=initial,

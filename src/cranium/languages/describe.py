@@ -1,4 +1,4 @@
-"""A language in plain English, so that people see what they asked for."""
+"""Descriptions of languages in plain English."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SIGNS = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most",
 
 
 def describe(language: str | Language) -> str:
-    """Say in English what a language asks for.
+    """Describe in English what a language asks for.
 
     An exponent is explained by what it repeats first, if that is clear; otherwise by its name.
 

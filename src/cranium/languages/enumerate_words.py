@@ -46,9 +46,9 @@ Parts = tuple[Expression, ...]
 
 
 def words(language: str | Language, max_length: int) -> Iterator[Word]:
-    """The words of the language up to a length, shortest first, each once.
+    """Yield the words of the language up to a length, shortest first, each once.
 
-    They come one by one: what is not asked for is not worked out.
+    They are computed one by one, as they are asked for.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -62,7 +62,7 @@ def words(language: str | Language, max_length: int) -> Iterator[Word]:
 
 
 def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
-    """The shortest words of the language, as many as are found with a reasonable effort.
+    """Return the shortest words of the language, as many as are found within a limit of effort.
 
     Words of more than 10,000 letters are not listed, nor those that are found only after very many
     values of the exponents were tried.
@@ -82,7 +82,7 @@ def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
 
 
 def near_misses(language: str | Language, max_length: int, most: int = 10) -> list[Word]:
-    """Words that are almost in the language, but not: one letter more, less, other, or swapped.
+    """Return words that miss the language by one letter added, removed, replaced or swapped.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -140,7 +140,7 @@ def _words_of(tries: Iterable[_Try]) -> Iterator[Word]:
 
 
 class _Distinct:
-    """The different words of a source, worked out when they are asked for, and kept."""
+    """The distinct words of a source, computed when they are asked for, and cached."""
 
     def __init__(self, source: Iterator[Word]) -> None:
         self.source = source
@@ -169,7 +169,7 @@ class _Lister:
         self.known: dict[tuple[int, ...], _Distinct] = {}
 
     def words(self, node: Expression, size: int) -> Iterable[Word]:
-        """The words of an expression that have so many letters."""
+        """Yield the words of an expression that have so many letters."""
         if size not in self.lengths(node):
             return ()
         return self.kept((id(node), size), lambda: self._words(node, size))
@@ -236,7 +236,7 @@ class _Lister:
     # Lengths
 
     def lengths(self, node: Expression) -> frozenset[int]:
-        """How long the words of an expression may be; for ``&`` some of these may have none."""
+        """Return the possible lengths of the words of an expression; for ``&``, an upper set."""
         if id(node) not in self.sizes:
             self.sizes[id(node)] = self._lengths(node)
         return self.sizes[id(node)]

@@ -1,4 +1,4 @@
-"""Which words are in a language, decided slowly and obviously on the syntax tree.
+"""Membership of words in a language, decided slowly and obviously on the syntax tree.
 
 This is the oracle that compiled machines are tested against. It shares no code with the compiler:
 it tries every value of the exponents that could matter, and then every way to match.
@@ -85,7 +85,7 @@ def _letters_in(language: Language, label: frozenset[str]) -> list[str]:
 
 
 def alternatives(node: Expression) -> list[Expression]:
-    """The expression without choices between parts that have exponents: one for each way."""
+    """Split an expression into one for each choice between parts that have exponents."""
     if not variables_of(node):
         return [node]
     match node:
@@ -101,7 +101,7 @@ def alternatives(node: Expression) -> list[Expression]:
 def valuations(
     language: Language, expression: Expression, length: int
 ) -> Iterator[Mapping[str, int]]:
-    """Every assignment of the exponents with which a word may have at most this length.
+    """Yield the values of the exponents with which a word may have at most this length.
 
     An exponent that neither occurs in the expression nor is compared does not matter.
     """
@@ -130,7 +130,7 @@ def valuations(
 
 
 def least_values(language: Language) -> dict[str, int]:
-    """A value that each exponent is at least, what it is compared with included."""
+    """Return a lower bound for each exponent, with those that comparisons imply."""
     least = {name: max(language.bounds(name)[0], 0) for name in language.variables}
     for _ in range(len(least) + 1):
         for constraint in language.constraints:
@@ -150,7 +150,7 @@ def _largest_offset(language: Language) -> int:
 
 
 def shortest(node: Expression, values: Mapping[str, int]) -> int:
-    """A length that no word of the expression is shorter than."""
+    """Return a lower bound for the length of the expression's words."""
     match node:
         case Letter():
             return 1
@@ -170,7 +170,7 @@ def shortest(node: Expression, values: Mapping[str, int]) -> int:
 def match_ends(
     node: Expression, word: tuple[str, ...], start: int, values: Mapping[str, int]
 ) -> frozenset[int]:
-    """Where a match of the expression that begins at ``start`` can end."""
+    """Return the positions where a match of the expression that begins at ``start`` can end."""
     match node:
         case Letter(name=name):
             return frozenset({start + 1} if word[start : start + 1] == (name,) else ())

@@ -1,4 +1,4 @@
-"""From text to a syntax tree, with errors that point at the place."""
+"""The parser of the task language, whose errors point at the text."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _too_deep() -> LanguageSyntaxError:
 
 
 def as_language(language: str | Language) -> Language:
-    """A language that is given as text or parsed.
+    """Return a language that is given as text or already parsed.
 
     Example:
         >>> as_language("A B").letters

@@ -1,4 +1,4 @@
-"""The task language: its syntax tree, and how text becomes one.
+"""The syntax tree of the task language.
 
 A^N B C^N
 (mail coffee?)^N office^N where N <= 5 never decoration
@@ -47,7 +47,7 @@ class Linear:
         return f"{text} - {-self.constant}" if self.constant < 0 and self.factors else text
 
     def value(self, values: Mapping[str, int]) -> int:
-        """The number that it stands for.
+        """Return its value for these values of the variables.
 
         Example:
             >>> Linear((("N", 2),), 1).value({"N": 3})
@@ -55,11 +55,11 @@ class Linear:
         """
         return self.constant + sum(factor * values[name] for name, factor in self.factors)
 
-    def having(self, forms: Mapping[str, Linear]) -> Linear:
-        """What it is when other linear forms stand for some of the variables.
+    def substitute(self, forms: Mapping[str, Linear]) -> Linear:
+        """Replace some of the variables by other linear forms.
 
         Example:
-            >>> str(Linear((("N", 2),), 1).having({"N": Linear((("M", 1),), 3)}))
+            >>> str(Linear((("N", 2),), 1).substitute({"N": Linear((("M", 1),), 3)}))
             '2M + 7'
         """
         factors: dict[str, int] = {}
@@ -104,7 +104,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """The body from ``low`` to ``high`` times; None is as often as one likes."""
+    """The body from ``low`` to ``high`` times, or without an upper limit if that is None."""
 
     body: Expression
     low: int
@@ -160,7 +160,7 @@ def _inside(part: Expression, whole: Expression) -> str:
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
-    """The expressions directly inside an expression.
+    """Return the expressions directly inside an expression.
 
     Example:
         >>> [str(child) for child in children(Sequence((Letter("A"), Letter("B"))))]
@@ -175,19 +175,19 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """The expression and all those inside it, in reading order."""
+    """Yield the expression and all those inside it, in reading order."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def letters_of(node: Expression) -> tuple[str, ...]:
-    """The letters that occur, in reading order."""
+    """Return the letters that occur, in reading order."""
     return tuple(dict.fromkeys(n.name for n in walk(node) if isinstance(n, Letter)))
 
 
 def variables_of(node: Expression) -> tuple[str, ...]:
-    """The exponent variables that occur, in reading order."""
+    """Return the exponent variables that occur, in reading order."""
     powers = (n for n in walk(node) if isinstance(n, Power))
     return tuple(dict.fromkeys(name for power in powers for name, _ in power.exponent.factors))
 
@@ -223,7 +223,7 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A task: an expression over letters, and what the clauses add to it.
+    """A task: an expression over letters, with constraints and forbidden letters.
 
     Attributes:
         expression: What has to happen; ``finally`` is already its last letter.
@@ -256,7 +256,7 @@ class Language:
         return variables_of(self.expression)
 
     def bounds(self, variable: str) -> tuple[int, int | None]:
-        """The least and the greatest value of a variable: from 1 on, unless ``where`` says it.
+        """Return the least and the greatest value of a variable; the least is 1 unless stated.
 
         Example:
             >>> from cranium.languages import parse_language

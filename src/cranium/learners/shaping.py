@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.outcomes import Outcomes
 from cranium.automata.reward import RewardFunction
+from cranium.automata.successors import Successors
 from cranium.automata.transition import Configuration
 from cranium.tables.configurations import apply_limit, is_overflow, reachable_configurations
 
@@ -81,14 +81,14 @@ def _all_values(
     known = reachable_configurations(automaton, limit)
     numbers = {configuration: number for number, configuration in enumerate(known)}
     edges: list[tuple[int, int, float]] = []
-    outcomes = Outcomes(automaton)
+    successors = Successors(automaton)
     for number, configuration in enumerate(known):
         if is_overflow(configuration) or automaton.is_terminal(configuration):
             continue
-        for outcome in outcomes.of(configuration):
-            if outcome.step is not None:
-                after = numbers[apply_limit(outcome.step.configuration, limit)]
-                edges.append((number, after, _constant(outcome.step.reward) + bonus))
+        for successor in successors.of(configuration):
+            if successor.step is not None:
+                after = numbers[apply_limit(successor.step.configuration, limit)]
+                edges.append((number, after, _constant(successor.step.reward) + bonus))
     value = _iterate(len(known), edges, discount, tolerance)
     best: dict[str, float] = {}
     for configuration, found in zip(known, value, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.outcomes import Outcomes
+from cranium.automata.successors import Successors
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, SpaceError
 
@@ -100,14 +100,14 @@ def reachable_configurations(
         ⟨counting, 0⟩ ⟨counting, 1⟩ ⟨failed, 0⟩ ⟨overflow, -1⟩ ⟨matching, 1⟩ ⟨failed, 1⟩ ⟨done, 0⟩
     """
     check_start(automaton, counter_limit)
-    outcomes = Outcomes(automaton)
+    successors = Successors(automaton)
     found = {automaton.start: None}
     queue = deque(found)
     while queue:
-        for outcome in outcomes.of(queue.popleft()):
-            if outcome.step is None:
+        for successor in successors.of(queue.popleft()):
+            if successor.step is None:
                 continue
-            after = apply_limit(outcome.step.configuration, counter_limit)
+            after = apply_limit(successor.step.configuration, counter_limit)
             if after not in found:
                 if len(found) >= max_configurations:
                     raise too_many_configurations(automaton, counter_limit, max_configurations)

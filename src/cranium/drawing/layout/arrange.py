@@ -1,4 +1,4 @@
-"""Where everything in a picture is: states, arrows and texts, in points from its upper left corner.
+"""The layout of a picture: states, arrows and texts, in points from its upper left corner.
 
 The layout is made in two directions. Pictures run from left to right, with the texts above the
 arrows; machines that would become too wide run from top to bottom, with the texts beside them.

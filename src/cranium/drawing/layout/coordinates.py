@@ -1,4 +1,4 @@
-"""Where the cells are across the picture: as straight as the order of the columns allows.
+"""Coordinates of the cells across the picture, so that arrows are as straight as possible.
 
 The arrows are to bend as little as possible, Σ w·|y − y′| over all steps of all arrows, while the
 cells of a column keep their order and their distance. That is a linear program, and its dual is a
@@ -23,7 +23,7 @@ Arc = tuple[int, int, int, int | None]
 
 
 def place_cells(grid: Grid, apart: float, is_main: Callable[[int], bool]) -> None:
-    """Set the place of every cell.
+    """Set the coordinate of every cell.
 
     Args:
         grid: The cells, in order.

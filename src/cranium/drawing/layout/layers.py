@@ -1,4 +1,4 @@
-"""Which states a picture shows, in which layer, and which arrows join them: no sizes yet.
+"""The layers of a picture: its states, and the arrows between them, without sizes.
 
 The initial state is in the first layer and every other state as many layers further as it is
 steps away. A terminal state stands behind all states that lead to it. If many do, it is drawn

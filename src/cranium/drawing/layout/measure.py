@@ -1,4 +1,4 @@
-"""How large the texts and states of a picture are, in points (1/72 inch)."""
+"""Sizes of the texts and states of a picture, in points (1/72 inch)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Shape:
 
 @lru_cache(maxsize=1 << 14)
 def text_width(text: str, size: float) -> float:
-    """The width of one line.
+    """Return the width of one line.
 
     Example:
         >>> text_width("mm", 9) > text_width("ii", 9)
@@ -68,7 +68,7 @@ def text_width(text: str, size: float) -> float:
 
 
 def measure_label(arrow: Arrow) -> Block:
-    """The text of an arrow, wrapped.
+    """Wrap and measure the text of an arrow.
 
     Example:
         >>> import cranium
@@ -83,7 +83,7 @@ def measure_label(arrow: Arrow) -> Block:
 
 
 def measure_spot(spot: Spot) -> Shape:
-    """The outline of a state.
+    """Measure the outline of a state.
 
     Example:
         >>> shape = measure_spot(Spot("fetch mail", layer=0))
@@ -99,7 +99,7 @@ def measure_spot(spot: Spot) -> Shape:
 
 
 def note_width(note: str) -> float:
-    """The width of the note under a picture.
+    """Return the width of the note under a picture.
 
     Example:
         >>> note_width("")

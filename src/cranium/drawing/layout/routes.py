@@ -248,7 +248,7 @@ def _spread(ends: Sequence[tuple[float, int, int]], room: float) -> list[float]:
 
 
 def sample(points: Sequence[Point], steps: int = 16) -> list[Point]:
-    """Points on a curve of Bézier pieces.
+    """Sample points on a curve of Bézier pieces.
 
     Example:
         >>> sample([(0, 0), (1, 0), (2, 0), (3, 0)], steps=2)

@@ -36,7 +36,7 @@ __all__ = ["load", "names", "text"]
 
 @cache
 def names() -> tuple[str, ...]:
-    """The names of the shipped machines.
+    """Return the names of the shipped machines.
 
     Example:
         >>> names()[:2]
@@ -47,7 +47,7 @@ def names() -> tuple[str, ...]:
 
 
 def text(name: str) -> str:
-    """The file of a shipped machine, with its comments.
+    """Return the file of a shipped machine, with its comments.
 
     Example:
         >>> text("anbcn").splitlines()[0]
@@ -60,7 +60,7 @@ def text(name: str) -> str:
 
 @cache
 def load(name: str) -> CountingRewardAutomaton:
-    """A shipped machine, by name.
+    """Load a shipped machine by its name.
 
     Example:
         >>> load("anbcn").run("A A B C C").accepted

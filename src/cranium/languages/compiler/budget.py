@@ -1,4 +1,4 @@
-"""How much a compilation may do before it is refused."""
+"""The budget of a compilation, after which a language is refused as too large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_STEPS = 2_500_000
 
 
 class Budget:
-    """Counts the steps that are looked at, so that no language takes for ever.
+    """Counts the steps of a compilation, so that no language takes for ever.
 
     Example:
         >>> Budget(2).spend(3)
@@ -25,7 +25,7 @@ class Budget:
         self.most = self.left = most
 
     def spend(self, steps: int = 1) -> None:
-        """Account for steps; the last straw is refused."""
+        """Count steps; raise an error if there are more than allowed."""
         self.left -= steps
         if self.left < 0:
             raise LanguageError(

@@ -1,4 +1,4 @@
-"""Draws a plan as a nondeterministic machine with counters."""
+"""Build the nondeterministic machine with counters of a plan."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from cranium.languages.compiler.ir import (
 )
 from cranium.languages.compiler.nfa import (
     Edge,
-    Network,
+    Nfa,
     Step,
     Tests,
+    add_changes,
     check_places,
-    consistent,
-    folded,
-    joined,
-    summed,
+    expand_bounded_counters,
+    is_consistent,
+    join_edges,
 )
 
-__all__ = ["When", "build_network"]
+__all__ = ["When", "build_nfa"]
 
 When = Literal["first", "last"]
 """Whether a repetition is counted with its first letter or with its last."""
 
 
-def build_network(
+def build_nfa(
     plan: Node,
     when: Mapping[int, When],
     rename: Mapping[Counter, Counter],
     budget: Budget | None = None,
-) -> Network:
+) -> Nfa:
     """Build the machine of a plan.
 
     Args:
@@ -56,18 +56,19 @@ def build_network(
     Example:
         >>> from cranium.languages import parse_language
         >>> from cranium.languages.compiler.planning import make_plan
-        >>> network = build_network(make_plan(parse_language("A B")).expression, {}, {})
-        >>> [step.letter for step in network.steps[network.start]]
+        >>> nfa = build_nfa(make_plan(parse_language("A B")).expression, {}, {})
+        >>> [step.letter for step in nfa.steps[nfa.start]]
         ['A']
     """
-    sketch = _Sketch(when, rename, budget or Budget())
-    start = sketch.place()
-    end = sketch.build(plan, start)
-    return folded(joined(sketch.edges, start, end, sketch.budget), sketch.budget)
+    builder = _Builder(when, rename, budget or Budget())
+    start = builder.place()
+    end = builder.build(plan, start)
+    nfa = join_edges(builder.edges, start, end, builder.budget)
+    return expand_bounded_counters(nfa, builder.budget)
 
 
-class _Sketch:
-    """Places and edges while they are being drawn."""
+class _Builder:
+    """Places and edges while they are being added."""
 
     def __init__(
         self, when: Mapping[int, When], rename: Mapping[Counter, Counter], budget: Budget
@@ -89,7 +90,7 @@ class _Sketch:
         self.edges[source].append(Edge("before", target, tests=tuple((tests or {}).items())))
 
     def build(self, node: Node, start: int) -> int:
-        """Draw an expression from a place; the place where it ends."""
+        """Add an expression that begins at a place, and return the place where it ends."""
         match node:
             case Letter(name=name):
                 end = self.place()
@@ -139,7 +140,7 @@ class _Sketch:
         zero: Tests = {self._name(c): False for c in node.empty}
         full = dict(node.until)
         shown = next((self._name(c) for c, skip in node.add if not skip and c not in full), None)
-        # A counter shows whether there was a repetition. What no counter shows is drawn apart: the
+        # A counter shows whether there was a repetition. What no counter shows is written out: the
         # first repetitions if they are counted otherwise, or must be there, or may be the last.
         edges = [skip for _, skip in (*node.add, *node.take, *node.drain)]
         edges += [until for _, until in node.until]
@@ -161,7 +162,7 @@ class _Sketch:
         return end
 
     def _repetition(self, node: Counted, number: int, source: int, target: int, when: When) -> None:
-        """Draw a repetition that has so many before it, once for each way to drain."""
+        """Add a repetition after so many others, once for each set of counters that it drains."""
 
         def now(counters: Skips) -> list[Counter]:
             return [self._name(c) for c, skip in counters if skip <= number]
@@ -191,13 +192,13 @@ class _Sketch:
     # Two things at once
 
     def _side_by_side(self, node: Shuffle | Both, start: int) -> int:
-        """Draw parts that go on at the same time, as the product of their machines."""
+        """Add parts that proceed at the same time, as the product of their machines."""
         parts = []
         for part in node.parts:
-            sketch = _Sketch(self.when, self.rename, self.budget)
-            sketch.blocks = self.blocks
-            begin = sketch.place()
-            parts.append(joined(sketch.edges, begin, sketch.build(part, begin), self.budget))
+            builder = _Builder(self.when, self.rename, self.budget)
+            builder.blocks = self.blocks
+            begin = builder.place()
+            parts.append(join_edges(builder.edges, begin, builder.build(part, begin), self.budget))
         move = _together if isinstance(node, Both) else _apart
         first = tuple(part.start for part in parts)
         known = {first: start}
@@ -209,12 +210,12 @@ class _Sketch:
                 if after not in known:
                     known[after] = self.place()
                     queue.append(after)
-                self._draw_step(known[here], step, known[after])
+                self._add_step(known[here], step, known[after])
             for tests in _ends_together(parts, here, self.budget):
                 self.edges[known[here]].append(Edge("before", end, "", tuple(tests)))
         return end
 
-    def _draw_step(self, source: int, step: Step, target: int) -> None:
+    def _add_step(self, source: int, step: Step, target: int) -> None:
         inner = self.place()
         self.edges[source].append(Edge("before", inner, "", tuple(step.tests), tuple(step.changes)))
         self.edges[inner].append(Edge("letter", target, step.letter))
@@ -223,7 +224,7 @@ class _Sketch:
 Places = tuple[int, ...]
 
 
-def _apart(parts: list[Network], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
+def _apart(parts: list[Nfa], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
     """One part reads a letter, the others wait."""
     for index, (part, place) in enumerate(zip(parts, here, strict=True)):
         for step in part.steps[place]:
@@ -231,7 +232,7 @@ def _apart(parts: list[Network], here: Places, budget: Budget) -> Iterator[tuple
             yield step, (*here[:index], step.target, *here[index + 1 :])
 
 
-def _together(parts: list[Network], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
+def _together(parts: list[Nfa], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
     """All parts read the same letter."""
     choices = [part.steps[place] for part, place in zip(parts, here, strict=True)]
     budget.spend(prod(map(len, choices)))
@@ -240,18 +241,18 @@ def _together(parts: list[Network], here: Places, budget: Budget) -> Iterator[tu
             tests = frozenset().union(*(step.tests for step in steps))
             changes: dict[Counter, int] = {}
             for step in steps:
-                changes = summed(changes, step.changes)
-            if consistent(tests):
+                changes = add_changes(changes, step.changes)
+            if is_consistent(tests):
                 joint = Step(steps[0].letter, tests, frozenset(changes.items()), 0)
                 yield joint, tuple(step.target for step in steps)
 
 
 def _ends_together(
-    parts: list[Network], here: Places, budget: Budget
+    parts: list[Nfa], here: Places, budget: Budget
 ) -> Iterator[frozenset[tuple[Counter, bool]]]:
     ways = [part.accepting[place] for part, place in zip(parts, here, strict=True)]
     budget.spend(prod(map(len, ways)))
     for tests in product(*ways):
         joint: frozenset[tuple[Counter, bool]] = frozenset().union(*tests)
-        if consistent(joint):
+        if is_consistent(joint):
             yield joint

@@ -1,4 +1,4 @@
-"""Languages become machines."""
+"""The compiler: from a language to a counting reward automaton."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from itertools import islice, product
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.languages.compiler.budget import Budget
-from cranium.languages.compiler.build_nfa import When, build_network
+from cranium.languages.compiler.build_nfa import When, build_nfa
 from cranium.languages.compiler.determinise import AmbiguityError, Machine, determinise
 from cranium.languages.compiler.emit import emit
 from cranium.languages.compiler.ir import Choice, Counted, Counter, Letter, Node, walk
-from cranium.languages.compiler.nfa import Network
+from cranium.languages.compiler.nfa import Nfa
 from cranium.languages.compiler.planning import Plan, make_plan
-from cranium.languages.compiler.reduce import leave_out_the_impossible, merge_equal_states
+from cranium.languages.compiler.reduce import merge_equal_states, prune_impossible
 from cranium.languages.compiler.share_counters import Sharing
 from cranium.languages.parser import as_language
 from cranium.languages.syntax import Language
@@ -32,7 +32,7 @@ def compile_language(
     failure_reward: float = 0.0,
     name: str = "",
 ) -> CountingRewardAutomaton:
-    """Make the machine that accepts exactly the words of a language.
+    """Compile a language to the machine that accepts exactly its words.
 
     Labels without any letter of the language leave the machine alone; a label with two or more, a
     letter that no word allows here, and a forbidden event fail.
@@ -72,7 +72,7 @@ def compile_language(
 
 
 def language_class(machine: CountingRewardAutomaton) -> str:
-    """What kind of language a compiled machine accepts.
+    """Name the class of languages that a compiled machine belongs to.
 
     Example:
         >>> language_class(compile_language("A B")), language_class(compile_language("A^N B^N"))
@@ -83,31 +83,31 @@ def language_class(machine: CountingRewardAutomaton) -> str:
 
 
 def _smallest(task: Language, first: bool, budget: Budget) -> tuple[Machine, tuple[Counter, ...]]:
-    """The deterministic machine with as few counters as sharing gives."""
-    plan, when, network, machine = _deterministic(task, first, budget)
+    """Build the deterministic machine, with counters shared where that is possible."""
+    plan, when, nfa, machine = _deterministic(task, first, budget)
     rename: dict[Counter, Counter] = {}
-    sharing = Sharing(network, budget)
+    sharing = Sharing(nfa, budget)
     counters = [counter for counter in plan.counters if not counter.bounded]
     for counter in list(counters[1:]):
         for other in counters[: counters.index(counter)]:
-            if not sharing.never_together(other, counter):
+            if not sharing.can_share(other, counter):
                 continue
             trial = {**rename, counter: other}
             try:
-                shared = build_network(plan.expression, when, trial, budget)
+                shared = build_nfa(plan.expression, when, trial, budget)
                 machine = determinise(shared, first=first, explain=False, budget=budget)
             except AmbiguityError:
                 continue
             rename, sharing = trial, Sharing(shared, budget)
             counters.remove(counter)
             break
-    return leave_out_the_impossible(merge_equal_states(machine, budget), budget), tuple(counters)
+    return prune_impossible(merge_equal_states(machine, budget), budget), tuple(counters)
 
 
 def _deterministic(
     task: Language, first: bool, budget: Budget
-) -> tuple[Plan, _Modes, Network, Machine]:
-    """Try the ways of counting until one is clear: when a repetition is counted, and where."""
+) -> tuple[Plan, _Modes, Nfa, Machine]:
+    """Try the ways of counting until one is deterministic."""
     plan = make_plan(task, budget=budget)
     found = _clear(plan, first, budget)
     if found is None and _has_alternatives(plan):
@@ -115,18 +115,18 @@ def _deterministic(
     if found is not None:
         return found
     try:
-        determinise(build_network(plan.expression, {}, {}), first=first)
+        determinise(build_nfa(plan.expression, {}, {}), first=first)
     except AmbiguityError as problem:
-        raise problem.plain() from None
+        raise problem.to_language_error() from None
     raise AssertionError("what was not clear has become clear")
 
 
-def _clear(plan: Plan, first: bool, budget: Budget) -> tuple[Plan, _Modes, Network, Machine] | None:
+def _clear(plan: Plan, first: bool, budget: Budget) -> tuple[Plan, _Modes, Nfa, Machine] | None:
     for when in islice(_modes(plan), MAX_MODES):
-        network = build_network(plan.expression, when, {}, budget)
+        nfa = build_nfa(plan.expression, when, {}, budget)
         with suppress(AmbiguityError):
-            machine = determinise(network, first=first, explain=False, budget=budget)
-            return plan, when, network, machine
+            machine = determinise(nfa, first=first, explain=False, budget=budget)
+            return plan, when, nfa, machine
     return None
 
 
@@ -139,7 +139,7 @@ _Modes = Mapping[int, When]
 
 
 def _modes(plan: Plan) -> Iterator[_Modes]:
-    """Count every part with its last letter, or with its first where that is another one."""
+    """Yield the ways to count: each part with its last letter, or with its first."""
     blocks = [node for node in walk(plan.expression) if isinstance(node, Counted)]
     longer = [index for index, block in enumerate(blocks) if not _is_one_letter(block.unit)]
     choices: list[When] = ["last", "first"]

@@ -1,4 +1,4 @@
-"""What ``where`` says of the exponents, as a system of differences x - y ≥ c, closed.
+"""The ``where`` clause as a closed system of difference constraints x - y ≥ c.
 
 Closed means that every consequence is written out, so bounds can be read off, a contradiction is
 seen, and values for some of the variables that satisfy the system can always be completed.
@@ -37,7 +37,7 @@ class DifferenceConstraints:
 
     @classmethod
     def of(cls, language: Language) -> Self:
-        """The system of a language; a variable without a lower bound of its own begins at 1."""
+        """Return the system of a language; a variable without a lower bound begins at 1."""
         pairs: dict[Pair, int] = {}
         for name in language.variables:
             low, high = language.bounds(name)
@@ -52,28 +52,28 @@ class DifferenceConstraints:
                     pairs[one, other] = max(strict, pairs.get((one, other), 0))
                 if sign in ("<", "<=", "=="):
                     pairs[other, one] = max(strict, pairs.get((other, one), 0))
-        return cls(language.variables, _closed(language.variables, pairs))
+        return cls(language.variables, _close(language.variables, pairs))
 
     @property
-    def possible(self) -> bool:
+    def is_possible(self) -> bool:
         """Whether any values satisfy it."""
         return all(self.at_least.get((name, name), 0) <= 0 for name in (*self.variables, ZERO))
 
     def gap(self, one: str, other: str) -> int | None:
-        """By how much one exceeds the other at least; None if nothing is known."""
+        """Return by how much one exceeds the other at least; None if nothing is known."""
         return self.at_least.get((one, other))
 
     def least(self, name: str) -> int:
-        """The least value of a variable."""
+        """Return the least value of a variable."""
         return self.at_least[name, ZERO]
 
     def most(self, name: str) -> int | None:
-        """The greatest value of a variable, or None."""
+        """Return the greatest value of a variable, or None."""
         below = self.gap(ZERO, name)
         return None if below is None else -below
 
-    def follows(self, one: str, other: str, through: Iterable[str]) -> bool:
-        """Whether what is known of a pair follows from what is known of third variables."""
+    def is_implied(self, one: str, other: str, through: Iterable[str]) -> bool:
+        """Whether the constraint on a pair follows from those on third variables."""
         known = self.gap(one, other)
         if known is None:
             return True
@@ -83,13 +83,13 @@ class DifferenceConstraints:
                 return True
         return False
 
-    def compared(self, name: str) -> bool:
-        """Whether anything is known of a variable beside its bounds."""
+    def is_compared(self, name: str) -> bool:
+        """Whether a variable has constraints besides its bounds."""
         pairs = [(a, b) for x in self.variables if x != name for a, b in ((x, name), (name, x))]
-        return not all(self.follows(a, b, [ZERO]) for a, b in pairs)
+        return not all(self.is_implied(a, b, [ZERO]) for a, b in pairs)
 
-    def equal(self) -> tuple[str, str, int] | None:
-        """Variables x and y, x after y, and the c with which x = y + c always; or None."""
+    def find_equal(self) -> tuple[str, str, int] | None:
+        """Find x, y and c such that x = y + c always, with x after y; or None."""
         for index, one in enumerate(self.variables):
             for other in self.variables[:index]:
                 up, down = self.gap(one, other), self.gap(other, one)
@@ -97,44 +97,46 @@ class DifferenceConstraints:
                     return one, other, up
         return None
 
-    def having(
+    def with_gaps(
         self, pairs: Mapping[Pair, int], variables: Iterable[str] = ()
     ) -> DifferenceConstraints:
-        """The system with more differences, and perhaps more variables."""
+        """Return the system with more constraints, and perhaps more variables."""
         names = tuple(dict.fromkeys([*self.variables, *variables]))
         joint = dict(self.at_least)
         for pair, gap in pairs.items():
             joint[pair] = max(gap, joint.get(pair, gap))
-        return DifferenceConstraints(names, _closed(names, joint))
+        return DifferenceConstraints(names, _close(names, joint))
 
-    def fixed(self, name: str, value: int) -> DifferenceConstraints:
-        """The system with a value for a variable."""
-        return self.having({(name, ZERO): value, (ZERO, name): -value})
+    def with_value(self, name: str, value: int) -> DifferenceConstraints:
+        """Return the system in which a variable has one value."""
+        return self.with_gaps({(name, ZERO): value, (ZERO, name): -value})
 
-    def only(self, names: Iterable[str]) -> DifferenceConstraints:
-        """What it says of some of the variables, in their order, whatever the others are."""
+    def restrict_to(self, names: Iterable[str]) -> DifferenceConstraints:
+        """Return the projection of the system onto some of the variables, in their order."""
         kept = tuple(names)
         inside = {*kept, ZERO}
         pairs = {(a, b): gap for (a, b), gap in self.at_least.items() if {a, b} <= inside}
         return DifferenceConstraints(kept, pairs)
 
     def linked(self, names: Iterable[str]) -> set[str]:
-        """The variables that are compared with one of these, directly or not, and these."""
+        """Return these variables and those that are compared with them, directly or not."""
         found = set(names)
         while True:
             more = {
                 x
                 for x in self.variables
                 if x not in found
-                and any(not self.follows(a, b, [ZERO]) for y in found for a, b in ((x, y), (y, x)))
+                and any(
+                    not self.is_implied(a, b, [ZERO]) for y in found for a, b in ((x, y), (y, x))
+                )
             }
             if not more:
                 return found
             found |= more
 
 
-def _closed(names: tuple[str, ...], pairs: Mapping[Pair, int]) -> dict[Pair, int]:
-    """All consequences: x exceeds y by at least what it does by way of any third."""
+def _close(names: tuple[str, ...], pairs: Mapping[Pair, int]) -> dict[Pair, int]:
+    """Close a system: add every constraint that follows by way of a third variable."""
     found = dict(pairs)
     everything = (*names, ZERO)
     for third in everything:

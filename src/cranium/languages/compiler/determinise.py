@@ -1,4 +1,4 @@
-"""From the nondeterministic machine to a deterministic one, or to the reason why there is none.
+"""Determinisation: the subset construction with counters, or the reason why it is impossible.
 
 A state is the set of places where the machine could be. They share the counters, so every way to
 read a letter must change the counters that matter in the same way; where two ways do not, the
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from cranium.errors import LanguageError
 from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.ir import Counter
-from cranium.languages.compiler.nfa import Network, Step
+from cranium.languages.compiler.nfa import Nfa, Step
 
 __all__ = ["AmbiguityError", "Machine", "Move", "above_after", "determinise"]
 
@@ -36,15 +36,15 @@ Zeros = tuple[tuple[Counter, bool], ...]
 class AmbiguityError(LanguageError):
     """Two ways to read a word count differently; another way of counting may do better."""
 
-    def plain(self) -> LanguageError:
-        """The error as users see it, when no way of counting did."""
+    def to_language_error(self) -> LanguageError:
+        """Return the error for users, once no way of counting has worked."""
         error = LanguageError(self.message, fix=self.fix)
         error.words = self.words
         return error
 
 
 class Move(NamedTuple):
-    """What a letter does in a state, for one outcome of its zero tests."""
+    """The effect of a letter in a state, for one result of its zero tests."""
 
     letter: str
     zeros: Zeros
@@ -70,23 +70,23 @@ class Machine:
 
 
 def determinise(
-    network: Network, *, first: bool, explain: bool = True, budget: Budget | None = None
+    nfa: Nfa, *, first: bool, explain: bool = True, budget: Budget | None = None
 ) -> Machine:
     """Make the machine deterministic.
 
     Args:
-        network: The nondeterministic machine.
+        nfa: The nondeterministic machine.
         first: Whether a word ends as soon as it can. If not, a word that can end and go on is
             refused, because the end could not be seen when it happens.
         explain: Whether to look for two words that show why counting is not clear.
         budget: The steps that compilation may still take.
     """
-    return _Construction(network, first, explain, budget or Budget()).run()
+    return _Construction(nfa, first, explain, budget or Budget()).run()
 
 
 class _Construction:
-    def __init__(self, network: Network, first: bool, explain: bool, budget: Budget) -> None:
-        self.network = network
+    def __init__(self, nfa: Nfa, first: bool, explain: bool, budget: Budget) -> None:
+        self.nfa = nfa
         self.budget = budget
         self.first = first
         self.explain = explain
@@ -98,7 +98,7 @@ class _Construction:
 
     def run(self) -> Machine:
         self.explore()
-        self.number(frozenset({self.network.start}))
+        self.number(frozenset({self.nfa.start}))
         while self.queue:
             self.visit(self.queue.popleft())
         return self.machine
@@ -116,16 +116,16 @@ class _Construction:
 
     def visit(self, places: Places) -> None:
         number = self.numbers[places]
-        tested = _tested(self.network, places)
+        tested = _tested(self.nfa, places)
         self.machine.tested[number] = tested
         for zeros in self._outcomes(places, tested):
             self.budget.spend(self._size(places))
-            enabled = _enabled(self.network, places, dict(zeros))
-            if _ends(self.network, places, dict(zeros)):
+            enabled = _enabled(self.nfa, places, dict(zeros))
+            if _ends(self.nfa, places, dict(zeros)):
                 self.machine.accepts[number].add(zeros)
                 continue
             for letter, steps in enabled.items():
-                changes = _agreed(self.network, steps)
+                changes = _agreed(self.nfa, steps)
                 if not isinstance(changes, _Clash):  # or it never happens: see explore
                     target = self.number(frozenset(step.target for step in steps))
                     self.machine.moves[number].append(
@@ -133,28 +133,28 @@ class _Construction:
                     )
 
     def explore(self) -> None:
-        """Find which counters may be above zero together in each state, and refuse what clashes.
+        """Find which counters may be above zero together in each state, and report clashes.
 
         It forgets everything about a counter but whether it is zero, so what is not found never
         happens.
         """
-        start = (frozenset({self.network.start}), frozenset[Counter]())
+        start = (frozenset({self.nfa.start}), frozenset[Counter]())
         seen = {start}
         queue = deque([start])
         while queue:
             places, above = queue.popleft()
             outcome = _Outcome(dict.fromkeys(above, 1))
-            live = frozenset().union(*(self.network.live[place] for place in places))
+            live = frozenset().union(*(self.nfa.live[place] for place in places))
             zeros = tuple((c, c in above) for c in sorted(live))
             self.possible.setdefault(places, set()).add(frozenset(zeros))
             self.budget.spend(self._size(places))
-            enabled = _enabled(self.network, places, outcome)
-            if _ends(self.network, places, outcome):
+            enabled = _enabled(self.nfa, places, outcome)
+            if _ends(self.nfa, places, outcome):
                 if enabled and not self.first:
                     self._refuse_prefix(places, zeros)
                 continue
             for steps in enabled.values():
-                changes = _agreed(self.network, steps)
+                changes = _agreed(self.nfa, steps)
                 if isinstance(changes, _Clash):
                     self._refuse_ambiguity(places, zeros, changes)
                     continue
@@ -166,12 +166,12 @@ class _Construction:
                 queue.extend(new)
 
     def _size(self, places: Places) -> int:
-        """What looking at a state costs: its steps, and the counters that matter after them."""
-        network = self.network
+        """The cost of visiting a state: its steps, and the live counters after them."""
+        nfa = self.nfa
         return sum(
-            1 + len(step.tests) + len(network.live[step.target])
+            1 + len(step.tests) + len(nfa.live[step.target])
             for place in places
-            for step in network.steps[place]
+            for step in nfa.steps[place]
         )
 
     def _after(
@@ -179,7 +179,7 @@ class _Construction:
     ) -> Iterator[tuple[Places, frozenset[Counter]]]:
         """The state after the steps, with each set of counters that may be above zero then."""
         places = frozenset(step.target for step in steps)
-        live = frozenset().union(*(self.network.live[place] for place in places))
+        live = frozenset().union(*(self.nfa.live[place] for place in places))
         for after in above_after(above, live, changes, self.budget):
             yield places, after
 
@@ -212,7 +212,7 @@ class _Construction:
         self, places: Places, counters: dict[Counter, int]
     ) -> Iterator[tuple[str, ...]]:
         """How words go on that could end here: at least one letter more."""
-        for letter, steps in _enabled(self.network, places, _Outcome(counters)).items():
+        for letter, steps in _enabled(self.nfa, places, _Outcome(counters)).items():
             for step in steps:
                 after = _changed(counters, dict(step.changes))
                 rest = next(self._completions(frozenset({step.target}), after), None)
@@ -252,7 +252,7 @@ class _Construction:
         self, places: Places, zeros: Zeros
     ) -> Iterator[tuple[tuple[str, ...], dict[Counter, int]]]:
         """Words that lead to a state with these outcomes of the zero tests, shortest first."""
-        start: _Held = (frozenset({self.network.start}), frozenset())
+        start: _Held = (frozenset({self.nfa.start}), frozenset())
         parents: dict[_Held, tuple[_Held, str] | None] = {start: None}
         queue = deque([start])
         while queue and self.left > 0:
@@ -262,8 +262,8 @@ class _Construction:
             outcome = _Outcome(counters)
             if here[0] == places and all(outcome[c] == up for c, up in zeros):
                 yield _word_to(parents, here), counters
-            for letter, steps in _enabled(self.network, here[0], outcome).items():
-                changes = _agreed(self.network, steps)
+            for letter, steps in _enabled(self.nfa, here[0], outcome).items():
+                changes = _agreed(self.nfa, steps)
                 if isinstance(changes, _Clash):
                     continue
                 after = _changed(counters, changes)
@@ -287,15 +287,15 @@ class _Construction:
         while queue and self.left > 0:
             place, values, word = queue.popleft()
             now = dict(values)
-            self.left -= 1 + len(word) // 8 + len(self.network.steps[place]) * (1 + len(now))
+            self.left -= 1 + len(word) // 8 + len(self.nfa.steps[place]) * (1 + len(now))
 
             def fits(tests: frozenset[tuple[Counter, bool]], now: dict[Counter, int] = now) -> bool:
                 return all((now.get(c, 0) > 0) == up for c, up in tests)
 
-            if any(map(fits, self.network.accepting[place])) and word not in given:
+            if any(map(fits, self.nfa.accepting[place])) and word not in given:
                 given.add(word)
                 yield word
-            for step in self.network.steps[place]:
+            for step in self.nfa.steps[place]:
                 if fits(step.tests):
                     after = _changed(now, dict(step.changes))
                     key = (step.target, frozenset((c, v) for c, v in after.items() if v))
@@ -341,41 +341,39 @@ class _Clash(NamedTuple):
     counter: Counter
 
 
-def _tested(network: Network, places: Places) -> tuple[Counter, ...]:
+def _tested(nfa: Nfa, places: Places) -> tuple[Counter, ...]:
     """The counters that decide what happens in a state."""
     found: set[Counter] = set()
     for place in places:
-        for tests in (*network.accepting[place], *(step.tests for step in network.steps[place])):
+        for tests in (*nfa.accepting[place], *(step.tests for step in nfa.steps[place])):
             found.update(counter for counter, _ in tests)
     return tuple(sorted(found))
 
 
-def _enabled(
-    network: Network, places: Places, outcome: Mapping[Counter, bool]
-) -> dict[str, list[Step]]:
+def _enabled(nfa: Nfa, places: Places, outcome: Mapping[Counter, bool]) -> dict[str, list[Step]]:
     """The steps that the tests allow, by letter."""
     found: dict[str, list[Step]] = {}
     for place in sorted(places):
-        for step in network.steps[place]:
+        for step in nfa.steps[place]:
             if all(outcome[c] == up for c, up in step.tests):
                 found.setdefault(step.letter, []).append(step)
     return found
 
 
-def _ends(network: Network, places: Places, outcome: Mapping[Counter, bool]) -> bool:
+def _ends(nfa: Nfa, places: Places, outcome: Mapping[Counter, bool]) -> bool:
     return any(
         all(outcome[c] == up for c, up in tests)
         for place in places
-        for tests in network.accepting[place]
+        for tests in nfa.accepting[place]
     )
 
 
-def _agreed(network: Network, steps: list[Step]) -> dict[Counter, int] | _Clash:
+def _agreed(nfa: Nfa, steps: list[Step]) -> dict[Counter, int] | _Clash:
     """The changes that all ways make to the counters that matter to them, or two that differ."""
     agreed: dict[Counter, tuple[int, Step]] = {}
     for step in steps:
         changes = dict(step.changes)
-        for counter in sorted(network.live[step.target]):
+        for counter in sorted(nfa.live[step.target]):
             change = changes.get(counter, 0)
             known, other = agreed.setdefault(counter, (change, step))
             if known != change:

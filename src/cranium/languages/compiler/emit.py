@@ -1,4 +1,4 @@
-"""The deterministic machine as a counting reward automaton: guards, zero patterns, names."""
+"""Emission: the deterministic machine as an automaton with guards, zero patterns and names."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def emit(
     failure_reward: float,
     name: str,
 ) -> CountingRewardAutomaton:
-    """Write the machine down as an automaton, which compares all transitions of a state."""
+    """Convert the deterministic machine to an automaton."""
     for state, moves in enumerate(machine.moves):
         budget.spend(5 * len(moves) ** 2 + len(moves) * len(machine.possible[state]))
     return _Emission(language, machine, counters, budget, reward, failure_reward).automaton(name)

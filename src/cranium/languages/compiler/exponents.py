@@ -60,7 +60,7 @@ def settle(expression: Node, system: DifferenceConstraints, budget: Budget) -> I
         budget: The steps that compilation may still take.
     """
     for fixed, known in _make_nonnegative(expression, system, budget):
-        case = _merge(fixed, known.only(variables_of(fixed)))
+        case = _merge(fixed, known.restrict_to(variables_of(fixed)))
         if case is not None:
             yield _shift(*case)
 
@@ -78,8 +78,8 @@ def _make_nonnegative(
             (name, factor) = exponent.factors[0]
             least = -(exponent.constant // factor)
             needed[name, ZERO] = max(least, needed.get((name, ZERO), least))
-    system = system.having(needed)
-    if not system.possible:
+    system = system.with_gaps(needed)
+    if not system.is_possible:
         return
     for exponent in _exponents(expression):
         lowest = exponent.value({name: system.least(name) for name, _ in exponent.factors})
@@ -94,11 +94,11 @@ def _make_nonnegative(
     enough = -(rest.value({x: system.least(x) for x, _ in rest.factors}) // factor)
     check_alternatives([enough - low])
     for value in range(low, enough):
-        known = system.fixed(name, value)
-        if known.possible:
+        known = system.with_value(name, value)
+        if known.is_possible:
             fixed = substitute(expression, {name: Linear((), value)})
             yield from _make_nonnegative(fixed, known, budget)
-    yield from _make_nonnegative(expression, system.having({(name, ZERO): enough}), budget)
+    yield from _make_nonnegative(expression, system.with_gaps({(name, ZERO): enough}), budget)
 
 
 def _exponents(expression: Node) -> list[Linear]:
@@ -115,19 +115,19 @@ def _merge(
                 form = Linear((), system.least(name))
                 break
         else:
-            if (equal := system.equal()) is not None:
+            if (equal := system.find_equal()) is not None:
                 name, other, gap = equal
                 form = Linear(((other, 1),), gap)
             elif (pair := _find_added_pair(expression, system)) is not None:
                 name, other = pair
                 both, system = _add_sum(name, other, system)
                 expression = substitute(expression, {name: Linear(((both, 1), (other, -1)))})
-                system = system.only(variables_of(expression))
+                system = system.restrict_to(variables_of(expression))
                 continue
             else:
                 return expression, system
         expression = substitute(expression, {name: form})
-        system = system.only(variables_of(expression))
+        system = system.restrict_to(variables_of(expression))
 
 
 def _find_added_pair(expression: Node, system: DifferenceConstraints) -> tuple[str, str] | None:
@@ -137,7 +137,7 @@ def _find_added_pair(expression: Node, system: DifferenceConstraints) -> tuple[s
         own = [factors for factors in exponents if name in factors]
         for other in own[0]:
             same = other != name and all(f.get(other) == f[name] for f in own)
-            if same and not system.compared(name):
+            if same and not system.is_compared(name):
                 return name, other
     return None
 
@@ -151,7 +151,7 @@ def _add_sum(
     if most is not None:
         pairs[other, both] = -most
     kept = [x for x in system.variables if x != name]
-    return both, system.only(kept).having(pairs, [both])
+    return both, system.restrict_to(kept).with_gaps(pairs, [both])
 
 
 def _shift(expression: Node, system: DifferenceConstraints) -> Case:

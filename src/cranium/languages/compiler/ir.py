@@ -221,7 +221,7 @@ def substitute(node: Node, forms: Mapping[str, Linear]) -> Node:
             return node
         case Power(body=body, exponent=exponent):
             inner = substitute(body, forms)
-            power = exponent.having(forms)
+            power = exponent.substitute(forms)
             if power.factors:
                 return Power(inner, power)
             if power.constant < 0:

@@ -1,7 +1,8 @@
-"""A nondeterministic machine with counters: places, and the steps between them.
+"""A nondeterministic machine with counters: an NFA whose steps test and change counters.
 
-While it is sketched, an edge reads a letter, or lies *before* a letter (and may test counters), or
-lies *after* one (and changes counters). Joined, a step reads exactly one letter.
+Its states are called *places* here, to tell them from the states of the deterministic machine.
+While it is built, an edge reads a letter, or comes *before* a letter (and may test counters), or
+comes *after* one (and changes counters). :func:`join_edges` makes steps that read one letter each.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from cranium.errors import LanguageError
 from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.ir import Counter
 
-__all__ = ["Edge", "Network", "Step", "joined"]
+__all__ = ["Edge", "Nfa", "Step", "join_edges"]
 
 MAX_PLACES = 20_000
 T = TypeVar("T")
@@ -25,7 +26,7 @@ Changes = Mapping[Counter, int]
 
 
 class Edge(NamedTuple):
-    """A part of a step, while it is sketched."""
+    """A part of a step, while the machine is built."""
 
     kind: Literal["before", "letter", "after"]
     target: int
@@ -35,7 +36,7 @@ class Edge(NamedTuple):
 
 
 class Step(NamedTuple):
-    """Reading one letter: under which tests, with which changes, to where."""
+    """A step that reads one letter: its tests, its changes and its target."""
 
     letter: str
     tests: frozenset[tuple[Counter, bool]]
@@ -44,7 +45,7 @@ class Step(NamedTuple):
 
 
 @dataclass(slots=True)
-class Network:
+class Nfa:
     """The nondeterministic machine.
 
     Attributes:
@@ -63,12 +64,13 @@ class Network:
 Edges = Mapping[int, list[Edge]]
 
 
-def consistent(tests: frozenset[tuple[Counter, bool]]) -> bool:
+def is_consistent(tests: frozenset[tuple[Counter, bool]]) -> bool:
+    """Whether no counter has to be zero and above zero at once."""
     return len({counter for counter, _ in tests}) == len(tests)
 
 
-def joined(edges: Edges, start: int, end: int, budget: Budget) -> Network:
-    """Put the edges together to steps that read one letter each."""
+def join_edges(edges: Edges, start: int, end: int, budget: Budget) -> Nfa:
+    """Join edges to steps that read one letter each, and drop the places that lead nowhere."""
     steps: dict[int, list[Step]] = {}
     accepting: dict[int, list[frozenset[tuple[Counter, bool]]]] = {}
     queue = [start]
@@ -85,10 +87,10 @@ def joined(edges: Edges, start: int, end: int, budget: Budget) -> Network:
             if inner == end
         ]
         queue += [step.target for step in found]
-    network = Network(start, steps, accepting)
-    _trim(network)
-    _find_live(network)
-    return network
+    nfa = Nfa(start, steps, accepting)
+    _trim(nfa)
+    _find_live(nfa)
+    return nfa
 
 
 def _before(
@@ -108,7 +110,7 @@ def _before(
         for edge in edges[here]:
             if edge.kind == "before" and all(tests.get(c, want) == want for c, want in edge.tests):
                 more = {**tests, **dict(edge.tests)}
-                stack.append((edge.target, more, summed(changes, edge.changes)))
+                stack.append((edge.target, more, add_changes(changes, edge.changes)))
 
 
 def _steps_from(
@@ -125,12 +127,12 @@ def _steps_from(
                     letters[edge.target] = list(_after(edges, edge.target, budget))
                 budget.spend(len(letters[edge.target]) * (1 + 2 * (len(tests) + len(changes))))
                 for target, later in letters[edge.target]:
-                    total = summed(changes, later.items())
+                    total = add_changes(changes, later.items())
                     kept = frozenset((c, m) for c, m in total.items() if m)
                     # What is taken with the last letter was there with the first: say so.
                     needed = frozenset((c, True) for c, m in total.items() if m < 0)
                     wanted = frozenset(tests.items()) | needed
-                    if consistent(wanted):
+                    if is_consistent(wanted):
                         yield Step(edge.letter, wanted, kept, target)
 
 
@@ -149,7 +151,7 @@ def _after(edges: Edges, place: int, budget: Budget) -> Iterator[tuple[int, dict
             goes_on = goes_on or not there
             for edge in there:
                 if edge.kind == "after":
-                    stack.append((edge.target, summed(changes, edge.changes)))
+                    stack.append((edge.target, add_changes(changes, edge.changes)))
                 else:
                     goes_on = goes_on or edge.kind == "letter" or bool(edge.tests or edge.changes)
         if goes_on:
@@ -169,36 +171,36 @@ def _plainly_reached(edges: Edges, place: int) -> set[int]:
     return found
 
 
-def summed(changes: Changes, more: Iterable[tuple[Counter, int]]) -> dict[Counter, int]:
-    """The changes, and some more."""
+def add_changes(changes: Changes, more: Iterable[tuple[Counter, int]]) -> dict[Counter, int]:
+    """Add up changes of counters."""
     result = dict(changes)
     for counter, step in more:
         result[counter] = result.get(counter, 0) + step
     return result
 
 
-def _trim(network: Network) -> None:
+def _trim(nfa: Nfa) -> None:
     """Keep only the places from which, counters aside, a word can end."""
     before: dict[int, set[int]] = {}
-    for place, steps in network.steps.items():
+    for place, steps in nfa.steps.items():
         for step in steps:
             before.setdefault(step.target, set()).add(place)
-    useful = {place for place, ways in network.accepting.items() if ways}
+    useful = {place for place, ways in nfa.accepting.items() if ways}
     queue = list(useful)
     while queue:
         for place in before.get(queue.pop(), ()):
             if place not in useful:
                 useful.add(place)
                 queue.append(place)
-    for place in list(network.steps):
-        kept = [s for s in network.steps[place] if s.target in useful]
-        network.steps[place] = kept
-        if place not in useful and place != network.start:
-            del network.steps[place], network.accepting[place]
+    for place in list(nfa.steps):
+        kept = [s for s in nfa.steps[place] if s.target in useful]
+        nfa.steps[place] = kept
+        if place not in useful and place != nfa.start:
+            del nfa.steps[place], nfa.accepting[place]
 
 
 def spread_back(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int]]) -> None:
-    """What is live somewhere is live wherever one comes from."""
+    """Make counters that are live in a place live in all places before it, too."""
     queue = list(live)
     while queue:
         here = queue.pop()
@@ -208,42 +210,38 @@ def spread_back(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int
                 queue.append(source)
 
 
-def _find_live(network: Network) -> None:
+def _find_live(nfa: Nfa) -> None:
     live = {
-        place: {
-            c for ways in (*network.accepting[place], *(s.tests for s in steps)) for c, _ in ways
-        }
-        for place, steps in network.steps.items()
+        place: {c for ways in (*nfa.accepting[place], *(s.tests for s in steps)) for c, _ in ways}
+        for place, steps in nfa.steps.items()
     }
-    before: dict[int, list[int]] = {place: [] for place in network.steps}
-    for place, steps in network.steps.items():
+    before: dict[int, list[int]] = {place: [] for place in nfa.steps}
+    for place, steps in nfa.steps.items():
         for target in {step.target for step in steps}:
             before[target].append(place)
     spread_back(live, before)
-    network.live = {place: frozenset(found) for place, found in live.items()}
+    nfa.live = {place: frozenset(found) for place, found in live.items()}
 
 
-def folded(network: Network, budget: Budget) -> Network:
-    """Let places stand for the values of the counters that have finitely many."""
-    used = {c for steps in network.steps.values() for step in steps for c, _ in step.changes}
+def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
+    """Replace the counters that have finitely many values by places, one for each value."""
+    used = {c for steps in nfa.steps.values() for step in steps for c, _ in step.changes}
     if not any(counter.bounded for counter in used):
-        return network
-    start = (network.start, frozenset[tuple[Counter, int]]())
+        return nfa
+    start = (nfa.start, frozenset[tuple[Counter, int]]())
     numbers = {start: 0}
     queue = [start]
-    folded = Network(0, {}, {})
+    expanded = Nfa(0, {}, {})
     while queue:
         here = queue.pop()
         place, values = here[0], dict(here[1])
         steps = []
-        for step in network.steps[place]:
+        for step in nfa.steps[place]:
             budget.spend(1 + len(values) + len(step.tests) + len(step.changes))
             if not _allowed(step.tests, values):
                 continue
-            after = summed(values, ((c, m) for c, m in step.changes if c.bounded))
-            kept = frozenset(
-                (c, m) for c, m in after.items() if m and c in network.live[step.target]
-            )
+            after = add_changes(values, ((c, m) for c, m in step.changes if c.bounded))
+            kept = frozenset((c, m) for c, m in after.items() if m and c in nfa.live[step.target])
             target = (step.target, kept)
             if target not in numbers:
                 check_places(len(numbers))
@@ -252,13 +250,13 @@ def folded(network: Network, budget: Budget) -> Network:
             steps.append(
                 Step(step.letter, _unbounded(step.tests), _unbounded(step.changes), numbers[target])
             )
-        folded.steps[numbers[here]] = list(dict.fromkeys(steps))
-        folded.accepting[numbers[here]] = [
-            _unbounded(tests) for tests in network.accepting[place] if _allowed(tests, values)
+        expanded.steps[numbers[here]] = list(dict.fromkeys(steps))
+        expanded.accepting[numbers[here]] = [
+            _unbounded(tests) for tests in nfa.accepting[place] if _allowed(tests, values)
         ]
-    _trim(folded)
-    _find_live(folded)
-    return folded
+    _trim(expanded)
+    _find_live(expanded)
+    return expanded
 
 
 def _allowed(tests: frozenset[tuple[Counter, bool]], values: Mapping[Counter, int]) -> bool:
@@ -270,6 +268,7 @@ def _unbounded(found: frozenset[tuple[Counter, T]]) -> frozenset[tuple[Counter, 
 
 
 def check_places(count: int) -> None:
+    """Raise an error if there are too many places."""
     if count >= MAX_PLACES:
         raise LanguageError(
             f"the language needs more than {MAX_PLACES:,} places",

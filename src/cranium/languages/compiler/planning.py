@@ -79,8 +79,8 @@ class _Planner:
         for values in enumerate_values(expression, self.system):
             system = self.system
             for name, value in values.items():
-                system = system.fixed(name, value)
-            if not system.possible:
+                system = system.with_value(name, value)
+            if not system.is_possible:
                 continue
             forms = {name: Linear((), value) for name, value in values.items()}
             for one in self._alternatives(substitute(expression, forms), set(), system):

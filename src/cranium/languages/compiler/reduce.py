@@ -1,4 +1,4 @@
-"""States that do the same become one, and what cannot happen is left out."""
+"""Reduction of the deterministic machine: merge equal states, prune impossible tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cranium.languages.compiler.determinise import Machine, Move, Zeros, above_a
 from cranium.languages.compiler.ir import Counter
 from cranium.languages.compiler.nfa import spread_back
 
-__all__ = ["leave_out_the_impossible", "merge_equal_states"]
+__all__ = ["merge_equal_states", "prune_impossible"]
 
 
 def merge_equal_states(machine: Machine, budget: Budget) -> Machine:
@@ -94,7 +94,7 @@ def _quotient(machine: Machine, block: list[int]) -> Machine:
     )
 
 
-def leave_out_the_impossible(machine: Machine, budget: Budget) -> Machine:
+def prune_impossible(machine: Machine, budget: Budget) -> Machine:
     """Keep only the outcomes of zero tests with which a state can be reached.
 
     A counter is followed only as far as whether it is zero, so nothing that can happen is lost.

@@ -1,38 +1,38 @@
-"""Counters that can be one: those that are never in use at the same time."""
+"""Sharing of counters that are never in use at the same time."""
 
 from __future__ import annotations
 
 from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.ir import Counter
-from cranium.languages.compiler.nfa import Network
+from cranium.languages.compiler.nfa import Nfa
 
 __all__ = ["Sharing"]
 
 
 class Sharing:
-    """Which counters of a network could share one counter.
+    """Which counters of a nfa could share one counter.
 
     Args:
-        network: The nondeterministic machine.
+        nfa: The nondeterministic machine.
         budget: The steps that compilation may still take.
     """
 
-    def __init__(self, network: Network, budget: Budget) -> None:
-        self.network = network
+    def __init__(self, nfa: Nfa, budget: Budget) -> None:
+        self.nfa = nfa
         self.budget = budget
-        self.size = sum(map(len, network.steps.values()))
+        self.size = sum(map(len, nfa.steps.values()))
         self._positive: dict[Counter, set[int]] = {}
 
-    def never_together(self, one: Counter, other: Counter) -> bool:
-        """Whether on every way one of the counters is zero whenever the other is used.
+    def can_share(self, one: Counter, other: Counter) -> bool:
+        """Whether, on every run, one of the counters is zero whenever the other is used.
 
         Then their sum is always the one that matters, and a single counter can hold it.
         """
         return self._is_zero_where_used(one, other) and self._is_zero_where_used(other, one)
 
     def _is_zero_where_used(self, counter: Counter, user: Counter) -> bool:
-        positive = self._places_with_rest(counter)
-        for place, steps in self.network.steps.items():
+        positive = self._places_above_zero(counter)
+        for place, steps in self.nfa.steps.items():
             if place not in positive:
                 continue
             self.budget.spend(len(steps))
@@ -40,12 +40,12 @@ class Sharing:
                 uses = user in dict(step.tests) or user in dict(step.changes)
                 if uses and (counter, False) not in step.tests:
                     return False
-            for tests in self.network.accepting[place]:
+            for tests in self.nfa.accepting[place]:
                 if user in dict(tests) and (counter, False) not in tests:
                     return False
         return True
 
-    def _places_with_rest(self, counter: Counter) -> set[int]:
+    def _places_above_zero(self, counter: Counter) -> set[int]:
         """The places where the counter may be above zero."""
         if counter in self._positive:
             return self._positive[counter]
@@ -54,7 +54,7 @@ class Sharing:
         while changed:
             changed = False
             self.budget.spend(self.size)
-            for place, steps in self.network.steps.items():
+            for place, steps in self.nfa.steps.items():
                 for step in steps:
                     step_up = dict(step.changes).get(counter, 0) > 0
                     stays = place in positive and (counter, False) not in step.tests

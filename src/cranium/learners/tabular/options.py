@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.outcomes import Outcomes
+from cranium.automata.successors import Successors
 from cranium.automata.transition import Configuration
 from cranium.learners.config import OptionsConfig
 from cranium.learners.tabular import kernels, live_kernels, options_kernels
@@ -36,7 +36,7 @@ def targets(automaton: CountingRewardAutomaton) -> dict[Configuration, list[Conf
         failed →
         done →
     """
-    outcomes, found = Outcomes(automaton), {}
+    outcomes, found = Successors(automaton), {}
     for source in reachable_configurations(automaton, 0):
         steps = [outcome.step for outcome in outcomes.of(source) if outcome.step is not None]
         ends = dict.fromkeys(step.configuration for step in steps)

@@ -1,6 +1,6 @@
-"""What can happen next: the labels of one configuration, grouped by what they lead to.
+"""Symbolic successors: the labels of one configuration, grouped by the step that they lead to.
 
-A label matters only through the guards that it satisfies, so a configuration has as many outcomes
+A label matters only through the guards that it satisfies, so a configuration has as many successors
 as enabled transitions, plus one for the labels on which none is. Everything that explores a
 machine (checks, unrolling, equivalence) goes through here, and never lists 2^P.
 """
@@ -13,31 +13,31 @@ from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import Formula
-from cranium.automata.reward_machine import remaining
+from cranium.automata.reward_machine import otherwise_guard
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.trace import Step
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import CounterUnderflowError, NoTransitionError, RunError, SilentLoopError
 
-__all__ = ["Outcome", "Outcomes", "without_counters"]
+__all__ = ["Successor", "Successors", "drop_counters"]
 
 
-class Outcome(NamedTuple):
-    """A set of labels, as a formula, and what reading one of them does."""
+class Successor(NamedTuple):
+    """A set of labels, as a formula, and the step or the error that they lead to."""
 
     guard: Formula
     step: Step | None
     error: RunError | None = None
 
 
-class Outcomes:
-    """The outcomes of a machine's configurations.
+class Successors:
+    """Computes the successors of a machine's configurations.
 
     Example:
         >>> import cranium
         >>> machine = cranium.library.load("mail-delivery")
-        >>> for outcome in Outcomes(machine).of(machine.start):
-        ...     print(outcome.guard, "→", outcome.step.configuration.state)
+        >>> for successor in Successors(machine).of(machine.start):
+        ...     print(successor.guard, "→", successor.step.configuration.state)
         mail & !person & !decoration → carrying
         person | decoration → failed
         !(mail & !person & !decoration | person | decoration) → no mail
@@ -47,8 +47,8 @@ class Outcomes:
         self.machine = machine
         self._choices: dict[tuple[str, str], tuple[list[Transition], Formula | None]] = {}
 
-    def of(self, configuration: Configuration) -> list[Outcome]:
-        """What can happen in a configuration; nothing can in a terminal one."""
+    def of(self, configuration: Configuration) -> list[Successor]:
+        """Return the successors of a configuration; a terminal one has none."""
         if self.machine.is_terminal(configuration):
             return []
         reading, rest = self.choices(configuration.state, zero_test(configuration.counters))
@@ -58,12 +58,12 @@ class Outcomes:
         return found
 
     def choices(self, state: str, zeros: str) -> tuple[list[Transition], Formula | None]:
-        """The transitions that can fire with this zero pattern, and the labels that are left."""
+        """Return the transitions that can fire with this Z(c), and a guard for all other labels."""
         try:
             return self._choices[state, zeros]
         except KeyError:
             _, enabled = self.machine.select(state, zeros)
-            rest = remaining(enabled)
+            rest = otherwise_guard(enabled)
             chosen = (
                 [t for t in enabled if is_satisfiable(t.guard)],
                 rest if is_satisfiable(rest) else None,
@@ -71,28 +71,28 @@ class Outcomes:
             self._choices[state, zeros] = chosen
             return chosen
 
-    def _take(self, transition: Transition, configuration: Configuration) -> Outcome:
+    def _take(self, transition: Transition, configuration: Configuration) -> Successor:
         try:
-            return Outcome(transition.guard, self.machine.fire(transition, configuration))
+            return Successor(transition.guard, self.machine.fire(transition, configuration))
         except (CounterUnderflowError, SilentLoopError) as error:
-            return Outcome(transition.guard, None, error)
+            return Successor(transition.guard, None, error)
 
-    def _otherwise(self, rest: Formula, configuration: Configuration) -> Outcome:
+    def _otherwise(self, rest: Formula, configuration: Configuration) -> Successor:
         otherwise = self.machine.otherwise
         if otherwise == "error":
-            return Outcome(rest, None, NoTransitionError("no transition is enabled"))
+            return Successor(rest, None, NoTransitionError("no transition is enabled"))
         state = configuration.state if otherwise == "stay" else otherwise
-        return Outcome(rest, Step(Configuration(state, configuration.counters), 0.0, ()))
+        return Successor(rest, Step(Configuration(state, configuration.counters), 0.0, ()))
 
 
-def without_counters(
+def drop_counters(
     machine: CountingRewardAutomaton, dropped: Iterable[str]
 ) -> CountingRewardAutomaton:
-    """The same machine without counters that it never tests, which therefore do not matter.
+    """Return the machine without some counters, which it never tests.
 
     Example:
         >>> import cranium
-        >>> without_counters(cranium.library.load("office"), []).num_counters
+        >>> drop_counters(cranium.library.load("office"), []).num_counters
         2
     """
     gone = set(dropped)
