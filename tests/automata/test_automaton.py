@@ -155,7 +155,7 @@ def make(*transitions, **more) -> CountingRewardAutomaton:
             ],
             {},
         ),
-        (InvalidNameError, "names come as a collection", [], {"propositions": "AB"}),
+        (InvalidNameError, "names are given as a list or a tuple", [], {"propositions": "AB"}),
         # silent loops that can be seen
         (StaticSilentLoopError, "repeat for ever", [T(silent=True)], {}),
         (
@@ -495,7 +495,7 @@ def test_a_step_refuses(configuration, label, error):
 
 
 def test_a_step_from_where_the_machine_never_rests_is_refused():
-    with pytest.raises(UnsettledError, match="never rests in ⟨matching, 0⟩"):
+    with pytest.raises(UnsettledError, match="can be read in ⟨matching, 0⟩"):
         cranium.library.load("anbcn").step(("matching", (0,)), "C")
 
 

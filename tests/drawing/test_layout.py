@@ -12,7 +12,7 @@ from cranium import RewardMachine, Transition
 from cranium.drawing import to_dot, to_mermaid, to_svg, to_tikz
 from cranium.drawing.image import boxes, render
 from cranium.drawing.layout.arrange import MAX_STATES, lay_out
-from cranium.drawing.layout.layers import sketch
+from cranium.drawing.layout.layers import assign_layers
 from cranium.drawing.layout.routes import inside
 from cranium.errors import DrawingError
 
@@ -76,10 +76,10 @@ def test_way_to_success_is_straight():
 
 
 def test_crowded_terminal_state_is_drawn_for_each_of_its_sources():
-    spots = [spot.state for spot in sketch(chain(6)).spots]
+    spots = [spot.state for spot in assign_layers(chain(6)).spots]
     assert spots.count("failed") == 6
     assert spots.count("done") == 1
-    assert [spot.state for spot in sketch(cranium.library.load("office")).spots].count(
+    assert [spot.state for spot in assign_layers(cranium.library.load("office")).spots].count(
         "failed"
     ) == 1
 

@@ -416,8 +416,7 @@ class CountingRewardAutomaton(CounterProgram):
                 state, _ = where
             except (TypeError, ValueError):
                 raise InvalidArgumentError(
-                    f"this is asked of a configuration or of the name of a state, not of "
-                    f"{shorten(where)}"
+                    f"a configuration or the name of a state is needed, not {shorten(where)}"
                 ) from None
         return self.check_state(state)
 
@@ -462,8 +461,8 @@ class CountingRewardAutomaton(CounterProgram):
             )
         if state in self._silent and self.select(state, zeros)[0]:
             raise UnsettledError(
-                f"the machine never rests in {where}: a silent transition is enabled",
-                fix="step from a configuration that a step ended in",
+                f"no label can be read in {where}: a silent transition is enabled",
+                fix="step from machine.start, or from a configuration that step() returned",
             )
 
     def _reading(self, state: str, bits: int, zeros: str) -> Transition | None:
@@ -506,7 +505,7 @@ class CountingRewardAutomaton(CounterProgram):
         raise NoTransitionError(
             f"no transition of {state!r} is enabled on {self.alphabet.format(bits)}"
             + (f" with zero pattern [{zeros}]" if zeros else ""),
-            fix="add one, or say otherwise: stay",
+            fix="add one, or use otherwise: stay",
         )
 
     # Checks, copies and comparison

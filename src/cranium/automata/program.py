@@ -246,8 +246,8 @@ class CounterProgram:
         self.check_state(state)
         if len(counters) != len(self.counters) or (counters and min(counters) < 0):
             raise CounterRuleError(
-                f"{self.num_counters} counters of at least 0 belong to a configuration of this "
-                f"machine, not {shorten(counters)}"
+                f"a configuration of this machine has {self.num_counters} counters of at least 0, "
+                f"not {shorten(counters)}"
             )
         return Configuration(state, counters)
 
@@ -346,5 +346,7 @@ def as_names(names: Iterable[str]) -> tuple[str, ...]:
         (('a', 'b'), ('b', 'a'))
     """
     if isinstance(names, str):
-        raise InvalidNameError(f"names come as a collection, not as one text: {shorten(names)}")
+        raise InvalidNameError(
+            f"names are given as a list or a tuple, not as one string: {shorten(names)}"
+        )
     return tuple(sorted(names)) if isinstance(names, set | frozenset) else tuple(names)

@@ -13,7 +13,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing.labels import check_machine, footnote
 from cranium.drawing.layout.coordinates import place_cells
 from cranium.drawing.layout.grid import FOR_LARGE_MACHINES, Cell, Grid, Size, build_grid
-from cranium.drawing.layout.layers import Sketch, sketch
+from cranium.drawing.layout.layers import LayeredGraph, assign_layers
 from cranium.drawing.layout.measure import Block, Shape, measure_label, measure_spot, note_width
 from cranium.drawing.layout.routes import (
     ENTRY,
@@ -111,7 +111,7 @@ def lay_out(machine: CountingRewardAutomaton) -> Layout:
             f"a picture shows at most {MAX_STATES} states, this machine has {count}",
             fix=FOR_LARGE_MACHINES,
         )
-    plan = sketch(machine)
+    plan = assign_layers(machine)
     if len(plan.links) > MAX_ARROWS:
         raise DrawingError(
             f"a picture shows at most {MAX_ARROWS} arrows, this machine has {len(plan.links)}",
@@ -131,7 +131,7 @@ class _Draft:
     It thinks along and across the direction of reading; only ``finish`` turns that into x and y.
     """
 
-    def __init__(self, plan: Sketch, *, turned: bool) -> None:
+    def __init__(self, plan: LayeredGraph, *, turned: bool) -> None:
         self.plan = plan
         self.turned = turned
         self.shapes = [measure_spot(spot) for spot in plan.spots]

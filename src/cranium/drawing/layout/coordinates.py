@@ -33,8 +33,8 @@ def place_cells(grid: Grid, apart: float, is_main: Callable[[int], bool]) -> Non
     Example:
         >>> import cranium
         >>> from cranium.drawing.layout.grid import Size, build_grid
-        >>> from cranium.drawing.layout.layers import sketch
-        >>> plan = sketch(cranium.library.load("anbcn"))
+        >>> from cranium.drawing.layout.layers import assign_layers
+        >>> plan = assign_layers(cranium.library.load("anbcn"))
         >>> grid = build_grid(plan, [Size()] * len(plan.spots), [Size()] * len(plan.links), Size())
         >>> place_cells(grid, 10, lambda number: plan.links[number].main)
         >>> [cell.place - grid.cells[0].place for cell in grid.cells[:3]]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from cranium.drawing.layout.layers import Link, Sketch
+from cranium.drawing.layout.layers import LayeredGraph, Link
 from cranium.errors import DrawingError
 
 __all__ = ["Cell", "Grid", "Size", "build_grid"]
@@ -80,7 +80,7 @@ class Grid:
         ]
 
 
-def build_grid(plan: Sketch, spots: list[Size], texts: list[Size], lane: Size) -> Grid:
+def build_grid(plan: LayeredGraph, spots: list[Size], texts: list[Size], lane: Size) -> Grid:
     """Give everything a cell and order the columns.
 
     Args:
@@ -91,8 +91,8 @@ def build_grid(plan: Sketch, spots: list[Size], texts: list[Size], lane: Size) -
 
     Example:
         >>> import cranium
-        >>> from cranium.drawing.layout.layers import sketch
-        >>> plan = sketch(cranium.library.load("anbcn"))
+        >>> from cranium.drawing.layout.layers import assign_layers
+        >>> plan = assign_layers(cranium.library.load("anbcn"))
         >>> grid = build_grid(plan, [Size()] * len(plan.spots), [Size()] * len(plan.links), Size())
         >>> [len(column) for column in grid.columns]
         [1, 2, 2, 3, 2]
@@ -135,7 +135,7 @@ def _chain(link: Link, number: int, cells: list[Cell], text: Size, lane: Size) -
     return [source, label, *lanes, target]
 
 
-def _rank(plan: Sketch, number: int) -> tuple[bool, bool, int]:
+def _rank(plan: LayeredGraph, number: int) -> tuple[bool, bool, int]:
     """The first guess: the way to success above, failures below."""
     link = plan.links[number]
     end = plan.spots[link.target]

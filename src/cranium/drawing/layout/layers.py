@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing.labels import Arrow, arrows
 
-__all__ = ["Link", "Sketch", "Spot", "sketch"]
+__all__ = ["LayeredGraph", "Link", "Spot", "assign_layers"]
 
 MAX_SHARED = 4
 """How many arrows may lead to one circle of a terminal state."""
@@ -56,19 +56,19 @@ class Link:
 
 
 @dataclass(slots=True)
-class Sketch:
+class LayeredGraph:
     """The spots and links of a picture; the first spot is the initial state."""
 
     spots: list[Spot] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
 
 
-def sketch(machine: CountingRewardAutomaton) -> Sketch:
+def assign_layers(machine: CountingRewardAutomaton) -> LayeredGraph:
     """Arrange a machine in layers.
 
     Example:
         >>> import cranium
-        >>> for spot in sketch(cranium.library.load("anbcn")).spots:
+        >>> for spot in assign_layers(cranium.library.load("anbcn")).spots:
         ...     print(spot.layer, spot.state)
         0 counting
         1 matching
@@ -78,7 +78,7 @@ def sketch(machine: CountingRewardAutomaton) -> Sketch:
     joined = arrows(machine)
     layers = _layers(machine, joined)
     straight = _shortest_way(machine, joined)
-    result = Sketch([Spot(state, layer) for state, layer in layers.items()])
+    result = LayeredGraph([Spot(state, layer) for state, layer in layers.items()])
     numbers = {state: number for number, state in enumerate(layers)}
     for end, layer in _shared_ends(machine, joined, layers).items():
         numbers[end] = _add_end(result, machine, end, layer)
@@ -91,7 +91,7 @@ def sketch(machine: CountingRewardAutomaton) -> Sketch:
     return result
 
 
-def _add_end(result: Sketch, machine: CountingRewardAutomaton, end: str, layer: int) -> int:
+def _add_end(result: LayeredGraph, machine: CountingRewardAutomaton, end: str, layer: int) -> int:
     result.spots.append(Spot(end, layer, terminal=True, accepting=end in machine.accepting))
     return len(result.spots) - 1
 

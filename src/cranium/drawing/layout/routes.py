@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from cranium.drawing.layout.grid import Cell, Grid
-from cranium.drawing.layout.layers import Sketch
+from cranium.drawing.layout.layers import LayeredGraph
 
 __all__ = ["Point", "Router", "inside", "sample"]
 
@@ -47,7 +47,7 @@ class Router:
             right if so.
     """
 
-    plan: Sketch
+    plan: LayeredGraph
     grid: Grid
     centres: list[float]
     back: list[float]
