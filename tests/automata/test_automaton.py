@@ -423,7 +423,7 @@ def test_the_end_is_asked_of_a_configuration_or_of_a_name(method):
         with pytest.raises(UnknownNameError, match="no such state"):
             ask(unknown)
     for nothing in (None, 1, 1.0, ("done",), ("done", (0,), 1), ["done"]):
-        with pytest.raises(InvalidArgumentError, match="a configuration or of the name of a state"):
+        with pytest.raises(InvalidArgumentError, match="a configuration or the name of a state"):
             ask(nothing)
 
 
