@@ -107,7 +107,7 @@ def test_what_is_only_guessed_is_told_apart():
     assert found.definite_problems[0].endswith("rejects it: at first it expects mail, not person")
 
 
-def test_examples_are_complaints_but_those_held_back_are_not_shown():
+def test_examples_are_problems_but_those_held_out_are_not_shown():
     given = {
         "accept": ["mail person"],
         "reject": ["mail"],
@@ -149,7 +149,7 @@ def test_a_phrase_that_nobody_said_is_a_remark():
     assert "not in the description: 'collect the gold'" in found.notes
 
 
-def test_every_second_example_is_held_back():
+def test_every_second_example_is_held_out():
     found = parse_examples({"accept": ["a", "a a", "a a a"], "reject": ["b"]}, ["a", "b"])
     assert [one.held_out for one in found] == [False, True, False, False]
     found = parse_examples({"accept": ["a", "a a"], "held_out": {}}, ["a"])
