@@ -8,7 +8,10 @@ from cranium._runtime.jit import compiled
 from cranium.learners.tabular.kernels import (
     ACCEPTED,
     AGE,
+    CHOSEN,
     CONFIGURATION,
+    CURRENT,
+    EPSILON_GREEDY,
     GOES_ON,
     MEMBERS,
     NOT_FINITE,
@@ -16,10 +19,12 @@ from cranium.learners.tabular.kernels import (
     REFUSED,
     RUNNING,
     SAMPLES,
+    SEEN,
     STATE,
     Floats,
     LearnerArrays,
     WorldArrays,
+    choose,
     draw,
     learn,
     log_episode,
@@ -27,14 +32,14 @@ from cranium.learners.tabular.kernels import (
     rates_at,
     update_arguments,
 )
-from cranium.learners.tabular.rule_kernels import choose_action
-from cranium.learners.tabular.set_kernels import follow_set, set_arguments
+from cranium.learners.tabular.rule_kernels import choose_otherwise
+from cranium.learners.tabular.set_kernels import admit, gather
 
 __all__ = ["run"]
 
 
 @compiled
-def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays cost
+def run(  # noqa: C901, PLR0915 - in one piece, because calls with tuples of arrays cost
     world: WorldArrays,
     arrays: LearnerArrays,
     steps: int,
@@ -50,8 +55,9 @@ def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays co
     arrays, it would take most of the time.
     """
     arguments = update_arguments(arrays)
-    q, _, next_configuration, function, ending, _, reward, _, _ = arguments
-    members = set_arguments(arrays)
+    q, _, next_configuration, function, ending, members, reward, _, _ = arguments
+    counters, known, candidates = arrays.counters, arrays.known, arrays.candidates
+    settings = arrays.settings
     rates, position, rule = arrays.rates, arrays.position, int(arrays.rates[9])
     first, next_state, cumulative, rows = world.first, world.next_state, world.cumulative, world.row
     terminated, extra, starts = world.terminated, world.extra, world.starts
@@ -65,10 +71,13 @@ def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays co
         seen = observation[state]
         rate, power, epsilon = rates_at(rates, sample, episodes)
         explore, pick = rng.random(), rng.random()
-        action = choose_action(q, seen, x, rule, epsilon, explore, pick, position)
-        if action < 0:
-            status = action
-            break
+        if rule == EPSILON_GREEDY:
+            action = choose(q, seen, x, epsilon, explore, pick)
+        else:
+            action = choose_otherwise(q, seen, x, rule, epsilon, pick, position)
+            if action < 0:
+                status = action
+                break
         pair = state * actions + action
         k = draw(cumulative, long(first[pair]), long(first[pair + 1]), nature)
         row, after = rows[k], observation[next_state[k]]
@@ -96,7 +105,12 @@ def run(  # noqa: PLR0915 - in one piece, because calls with tuples of arrays co
             state, x, age = np.int64(starts[index]), start, 0
         else:
             state, x = np.int64(next_state[k]), np.int64(then)
-        count = follow_set(kind, x, count, *members)
+        if kind == CURRENT:
+            members[0], count = x, 1
+        elif kind == SEEN and not known[counters[x]]:
+            count = admit(x, counters, known, ending, members, count)
+        elif kind == CHOSEN:
+            count = gather(x, candidates, ending, counters, known, members, settings, position)
     position[STATE], position[CONFIGURATION], position[AGE] = state, x, age
     position[SAMPLES], position[MEMBERS] = sample, count
     ends[0], ends[3] = episodes, earned

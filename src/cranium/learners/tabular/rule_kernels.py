@@ -28,7 +28,7 @@ from cranium.learners.tabular.kernels import (
     choose,
 )
 
-__all__ = ["RuleCall", "call_rule", "choose_action", "draw_action"]
+__all__ = ["RuleCall", "call_rule", "choose_action", "choose_otherwise", "draw_action"]
 
 _SIGNATURE = ctypes.CFUNCTYPE(
     ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_double, ctypes.c_double

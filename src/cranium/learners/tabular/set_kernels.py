@@ -20,7 +20,7 @@ __all__ = ["follow_set", "note", "set_arguments"]
 
 
 @compiled
-def _admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, count: int) -> int:
+def admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, count: int) -> int:
     """Add all configurations with the counter values of this one; how many there are then."""
     known[counters[x]] = 1
     for y in range(counters.shape[0]):
@@ -31,7 +31,7 @@ def _admit(x: int, counters: Ints, known: Ints, ending: Ints, members: Ints, cou
 
 
 @compiled
-def _gather(
+def gather(
     x: int,
     candidates: Ints,
     ending: Ints,
@@ -82,9 +82,9 @@ def follow_set(
         members[0] = x
         return 1
     if kind == SEEN and not known[counters[x]]:
-        return _admit(x, counters, known, ending, members, count)
+        return admit(x, counters, known, ending, members, count)
     if kind == CHOSEN:
-        return _gather(x, candidates, ending, counters, known, members, settings, position)
+        return gather(x, candidates, ending, counters, known, members, settings, position)
     return count
 
 
