@@ -166,7 +166,7 @@ class Door(Corridor):
 
 def test_what_only_happens_to_those_who_are_late_is_found_behind_a_door():
     """A random walk is through the door long before."""
-    with pytest.raises(WorldError, match="cut an episode off by itself after"):
+    with pytest.raises(WorldError, match="truncated an episode by itself after"):
         enumerate_env(Door(), far, longest=400)
 
 
@@ -190,7 +190,7 @@ def test_an_action_that_wears_out_is_found(action):
             seen, *_ = super().step(taken % 2)
             return seen, 0.0, False, self.used >= self.worn, {}
 
-    with pytest.raises(WorldError, match="cut an episode off by itself after"):
+    with pytest.raises(WorldError, match="truncated an episode by itself after"):
         enumerate_env(Worn(), far, longest=400)
 
 
@@ -215,7 +215,7 @@ def test_a_clock_that_ends_episodes_can_be_told_apart(clock):
 
 
 def test_a_cut_that_depends_on_more_than_the_number_of_steps_is_refused():
-    with pytest.raises(WorldError, match="cut an episode off by itself after") as problem:
+    with pytest.raises(WorldError, match="truncated an episode by itself after") as problem:
         enumerate_env(Corridor(clock=25, counts=(1,)), far)
     assert 'path="python"' in problem.value.fix
 
@@ -226,7 +226,7 @@ def test_a_cut_that_depends_on_more_than_the_number_of_steps_is_refused():
             seen, reward, ended, _, info = super().step(action)
             return seen, reward, ended, bool(self.cell == 5), info
 
-    with pytest.raises(WorldError, match="cut an episode off by itself after"):
+    with pytest.raises(WorldError, match="truncated an episode by itself after"):
         enumerate_env(Edge(), far)
     env = cranium.product(Edge(), cranium.compile_language("far"), far, horizon=50)
     assert cranium.train(env, "ql", steps=500, seed=0).path == "python"

@@ -116,7 +116,7 @@ def solve(
     """Solve a product exactly, by value iteration over everything that can be reached.
 
     The values and the policy are those without a horizon. With a discount of 1 they maximise the
-    total reward that is kept wherever the episode is cut off; docs/semantics.md has the definition.
+    total reward that is kept wherever the episode is truncated; docs/semantics.md defines it.
     If the total reward has no bound, that is an error.
 
     A world without a model is enumerated by trying its actions. The solution is then that of the

@@ -91,7 +91,7 @@ class WorldEntry:
     gymnasium_id: str | None = None
 
     def events(self) -> dict[str, str]:
-        """Return all its events, and what they mean (their names, where nobody says it).
+        """Return all its events, and what they mean (by default their names).
 
         Example:
             >>> find_world("Office").events()["mail"]

@@ -244,7 +244,7 @@ def _potential(
 
 
 def _settle(graph: Graph, component: Ints, rows: Bools, potential: Floats, close: float) -> Bools:
-    """The states to stay in, so that the least is lost when the episode is cut off.
+    """The states to stay in, so that the least is lost when the episode is truncated.
 
     In each component these are the states in which an episode can stay and whose greatest potential
     is as small as possible. The potential is shifted so that this greatest one is 0.

@@ -77,7 +77,7 @@ class PointWorld(gym.Env[Floats, Any]):
         regions: The regions; by default A, B, a mail room that runs out, and a person.
         mail: The amount of mail in the default regions: a number, or the
             least and the greatest of a number that is drawn in every episode; None for ever.
-        actions: ``"continuous"`` is the velocity, each part from −1 to 1 (more is cut off);
+        actions: ``"continuous"`` is the velocity, each part from −1 to 1 (clipped);
             ``"discrete"`` is right, left, up, down at full speed.
         speed: The length of a step with an action of 1.
         noise: The standard deviation of what chance adds to each part of a step.

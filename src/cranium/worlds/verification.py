@@ -31,7 +31,7 @@ MORE = 20_000
 """The greatest number of steps of all long walks but the first, unless the first takes more."""
 WORK = 20_000_000
 """The greatest number of outcomes to visit in :func:`lasting_actions`."""
-CUT = "the environment cut an episode off by itself"
+CUT = "the environment truncated an episode by itself"
 _Seen = tuple[Hashable, frozenset[str], bool, float]
 
 
@@ -52,7 +52,7 @@ class Clock:
         (None, None, 30)
         >>> clock.see(12, truncated=True)
         Traceback (most recent call last):
-        cranium.errors.WorldError: the environment cut an episode off by itself after 12 steps, but another one after 30
+        cranium.errors.WorldError: the environment truncated an episode by itself after 12 steps, but another one after 30
           fix: make the environment without its own time limit and give the product a horizon, or train with path="python"
     """  # noqa: E501 - one line of output
 

@@ -48,7 +48,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         layout_seed: Draw the places of the balls once, from this seed; None for every episode anew.
         moving: Whether balls move; those that stand still are easier to learn.
         actions: ``"discrete"`` is nothing, or a push to the right, left, up or down;
-            ``"continuous"`` is the push, each part from −1 to 1 (more is cut off).
+            ``"continuous"`` is the push, each part from −1 to 1 (clipped).
         radius: The radius of the agent and of every ball. The pond is the unit: where radius and
             speeds are twice as large, it is half as large.
         speed: The speed of the balls per step.
