@@ -144,6 +144,29 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} → {target}"
 
 
+def find_name(dotted: str) -> object:
+    """Import the longest part that is a module, and take the rest from it."""
+    parts = dotted.split(".")
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        try:
+            found = importlib.import_module(name)
+        except ModuleNotFoundError as problem:
+            if not name.startswith(problem.name or "?"):
+                return None  # a package that is not installed here
+            continue
+        for part in parts[length:]:
+            found = getattr(found, part)
+        return found
+    raise AttributeError(dotted)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_of_ours_on_the_pages_exist(page):
+    for dotted in set(re.findall(r"\bcranium(?:\.[a-zA-Z_]\w*)+", page.read_text())):
+        find_name(dotted)
+
+
 @pytest.mark.parametrize("package", ["counterfactual", "learners", "worlds"])
 def test_the_reference_lists_every_public_name_of_what_users_extend(package):
     page = (ROOT / "docs" / "reference.md").read_text()
