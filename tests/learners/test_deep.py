@@ -25,9 +25,15 @@ from cranium.errors import (
 )
 from cranium.learners import ActorConfig, DeepConfig, Schedule, train
 from cranium.learners.builder import RunBuilder
-from cranium.learners.deep.counterfactual import Imagining, Replay, draw, imagine, outcome
+from cranium.learners.deep.counterfactual import (
+    ConfigurationSampling,
+    Transitions,
+    counterfactual_batch,
+    relabel_batch,
+    sample_transitions,
+)
 from cranium.learners.deep.network import Network, all_heads, forward
-from cranium.learners.deep.optimiser import adam, huber, new_adam, normal
+from cranium.learners.deep.optimiser import adam, huber, init_adam, normal
 from cranium.learners.deep.td3 import TD3, TD3Rates
 
 LETTER = "cranium/Letter-anbcdn-v0"
@@ -71,7 +77,7 @@ def test_the_first_layer_adds_the_ground_and_the_machine_features():
 
 def test_the_adam_optimiser_is_adam_and_does_nothing_while_inactive():
     weights, gradient = {"a": jnp.array([1.0, -2.0])}, {"a": jnp.array([0.5, 3.0])}
-    after, state = adam(weights, gradient, new_adam(weights), 0.1, active=False)
+    after, state = adam(weights, gradient, init_adam(weights), 0.1, active=False)
     assert np.array_equal(after["a"], weights["a"])
     assert state.updates == 0
     mean = square = np.zeros(2)
@@ -92,51 +98,51 @@ def test_the_huber_loss_bounds_the_gradient_of_an_outlier():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["real", "some", "all"])
+@pytest.mark.parametrize("kind", ["current", "sampled", "all"])
 @pytest.mark.parametrize("task", ["cranium/Letter-anbcdn-v0", "cranium/Office-mail-and-coffee-v0"])
 def test_counterfactual_transitions_are_those_of_the_machine(task, kind):
     run = run_of(gym.make(task), DeepConfig(hidden=(16,), replay=100, num_counterfactuals=10_000))
     space, machine = run.agent.tables.space, run.machine
     rng = np.random.default_rng(1)
     size, rows = 40, len(space.labels)
-    some = Replay(
+    some = Transitions(
         rng.integers(5, size=size),
         rng.integers(4, size=size),
         rng.integers(5, size=size),
         rng.integers(rows, size=size),
         rng.random(size) < 0.3,
         np.zeros((size, 1), np.float32),
-        rng.choice(np.asarray(machine.members), size),
+        rng.choice(np.asarray(machine.non_terminal), size),
     )
     known = np.zeros(len(machine.ending), bool)
     known[np.asarray(machine.counters)[[0, 1]]] = True
     for seen_only in (False, True):
-        how = Imagining(kind, 3, seen_only)
+        how = ConfigurationSampling(kind, 3, seen_only)
         u = rng.random(size * how.randoms)
-        batch = imagine(some, run.arrays.show, known, machine, how, u)
-        found = outcome(machine, batch, 0.9)
-        x = np.broadcast_to(batch.x, found.then.shape)
+        batch = counterfactual_batch(some, run.world.features, known, machine, how, u)
+        found = relabel_batch(machine, batch, 0.9)
+        x = np.broadcast_to(batch.source, found.target.shape)
         for i in range(size):
             if kind != "all":
-                assert x[i, 0] == some.x[i], "the real one is always there"
+                assert x[i, 0] == some.configuration[i], "the real one is always there"
             for j in range(x.shape[1]):
                 configuration = space.decode(int(x[i, j]))
                 assert not space.automaton.is_terminal(configuration)
-                mine = (kind == "some" and j == 0) or kind == "real"
+                mine = (kind == "sampled" and j == 0) or kind == "current"
                 if seen_only and not mine and found.weight[i, j]:
                     assert known[machine.counters[x[i, j]]]
-                step = space.automaton.step(configuration, space.labels[int(some.row[i])])
+                step = space.automaton.step(configuration, space.labels[int(some.label[i])])
                 if not found.weight[i, j]:  # it cannot happen in this world, or is not to count
                     assert seen_only or step.configuration not in space.configurations
                     continue
-                then = space.decode(int(found.then[i, j]))
+                then = space.decode(int(found.target[i, j]))
                 high = max(step.configuration.counters, default=0) > space.counter_limit
                 assert then == (
                     cranium.tables.configurations.OVERFLOW if high else step.configuration
                 )
                 assert found.reward[i, j] == pytest.approx(step.reward)
-                over = some.ended[i] or high or space.automaton.is_terminal(then)
-                assert bool(found.going[i, j]) == (not over)
+                over = some.ground_terminated[i] or high or space.automaton.is_terminal(then)
+                assert bool(found.continues[i, j]) == (not over)
 
 
 # The loop
@@ -159,20 +165,20 @@ def test_the_fused_loop_is_the_naive_algorithm(double):
     product = find_product(env)
     run = run_of(env, config)
     agent, world = run.agent, run.evaluator.model.world
-    first = run.life.learned.network
+    first = run.state.learner.params
     layers = listed(first)
     space = agent.tables.space
-    state = int(run.life.state)
+    state = int(run.state.world_state)
     naive = NaiveDQN(product, world, config, agent.key, layers, state, set(space.configurations))
-    alive = [space.decode(int(x)) for x in run.machine.members]
+    alive = [space.decode(int(x)) for x in run.machine.non_terminal]
     for _ in range(8):
         run.learn(10)
         for _ in range(10):
             naive.step(alive, agent.encoding.encode_configuration)
-        assert int(run.life.state) == naive.state
-        assert space.decode(int(run.life.x)) == naive.x
+        assert int(run.state.world_state) == naive.state
+        assert space.decode(int(run.state.configuration)) == naive.x
         assert run.ends[:2].tolist() == [naive.episodes, naive.successes]
-        alike(run.life.learned.network, naive.network)
+        alike(run.state.learner.params, naive.network)
 
 
 @pytest.mark.slow
@@ -191,25 +197,25 @@ def follow_naive_updates(machine, space, show):
     more = {"polyak": 0.1, "noise_clip": 0.1, "restraint": 0.1}
     config = ActorConfig(hidden=(9, 7), batch=6, warmup=2, delay=2, **more)
     rng, size = np.random.default_rng(2), config.batch
-    method = TD3(2, config.hidden, size, Imagining("all", 1, False), 1, config.delay)
+    method = TD3(2, config.hidden, size, ConfigurationSampling("all", 1, False), 1, config.delay)
     rates = TD3Rates(**{name: getattr(config, name) for name in TD3Rates._fields})
-    learned = method.new(jax.tree.map(as_double, method.weights(rng, 3, machine)), machine)
-    actor, *critics = map(listed, (learned.network.actor, *learned.network.critics))
+    learned = method.init(jax.tree.map(as_double, method.init_params(rng, 3, machine)), machine)
+    actor, *critics = map(listed, (learned.params.actor, *learned.params.critics))
     naive = NaiveTD3(space.automaton, config, actor, critics, show, set(space.configurations))
-    alive = [space.decode(int(x)) for x in machine.members]
+    alive = [space.decode(int(x)) for x in machine.non_terminal]
     for samples in range(1, 13):
         before, after = rng.random((2, size, 3))
         action = rng.uniform(-1, 1, (size, 2))
         row, ended = rng.integers(len(space.labels), size=size), rng.random(size) < 0.3
-        kept = Replay(before, action, after, row, ended, np.zeros((size, 1)), 0 * row)
-        batch = imagine(kept, lambda seen: seen, None, machine, method.imagining, None)
+        kept = Transitions(before, action, after, row, ended, np.zeros((size, 1)), 0 * row)
+        batch = counterfactual_batch(kept, lambda seen: seen, None, machine, method.sampling, None)
         u = rng.random(size * 2)
-        learned = method.improve(learned, machine, batch, rates, samples, u)
+        learned = method.update(learned, machine, batch, rates, samples, u)
         labels = [space.labels[one] for one in row]
         some = list(zip(before, action, after, labels, ended, strict=True))
         naive.learn(some, alive, np.asarray(normal(u)).reshape(size, 2), samples)
         for mine, slow_actor, slow_critics in (
-            (learned.network, naive.actor, naive.critics),
+            (learned.params, naive.actor, naive.critics),
             (learned.target, naive.slow_actor, naive.slow_critics),
         ):
             alike(mine.actor, slow_actor, 5e-5)
@@ -364,11 +370,11 @@ def test_a_refusal_inside_the_loop_is_the_error_of_the_machine(horizon):
     row = run.agent.tables.space.label_index({"A"})
     tables = run.machine.next_configuration
     run.machine = run.machine._replace(next_configuration=tables.at[row, 0].set(-1))
-    while (status := run.learn(50)) == 0 and run.life.samples < 2000:
+    while (status := run.learn(50)) == 0 and run.state.samples < 2000:
         pass
     assert status == -1
-    assert int(run.life.x) == 0, "it stays where it was refused"
-    assert run.life.samples == run.agent.tables.position[3] < 2000
+    assert int(run.state.configuration) == 0, "it stays where it was refused"
+    assert run.state.samples == run.agent.tables.position[3] < 2000
 
 
 @pytest.mark.parametrize(("target", "train_every"), [(100, 3), (100, 7), (10, 1), (6, 6)])
@@ -378,12 +384,12 @@ def test_the_target_network_is_copied_every_so_many_samples(target, train_every)
         hidden=(8,), batch=4, replay=50, warmup=0, target_every=target, train_every=train_every
     )
     run = run_of(env, config)
-    changes, before = [], np.asarray(jax.tree.leaves(run.life.learned.target)[0])
+    changes, before = [], np.asarray(jax.tree.leaves(run.state.learner.target)[0])
     for _ in range(2 * target + train_every - 1):
         run.learn(1)
-        after = np.asarray(jax.tree.leaves(run.life.learned.target)[0])
+        after = np.asarray(jax.tree.leaves(run.state.learner.target)[0])
         if not np.array_equal(before, after):
-            changes.append(int(run.life.samples))
+            changes.append(int(run.state.samples))
         before = after
     assert len(changes) == 2
     assert all(change // target == i + 1 for i, change in enumerate(changes))
@@ -394,14 +400,14 @@ def test_a_table_of_the_target_network_changes_nothing_but_the_last_digits(heads
     env, found = letter(), []
     for table in (False, True):
         run = run_of(env, DeepConfig(hidden=(8,), batch=4, replay=50, target_every=20, heads=heads))
-        run.agent.method = run.agent.method._replace(table=table)
-        run._begin(run.arrays, run.life.state)
+        run.agent.method = run.agent.method._replace(tabulates_target=table)
+        run._start(run.world, run.state.world_state)
         run.learn(60)
-        found.append(run.life.learned.network)
+        found.append(run.state.learner.params)
     for one, two in zip(*map(jax.tree.leaves, found), strict=True):
         np.testing.assert_allclose(one, two, atol=1e-5)
-    assert run_of(env, DeepConfig(replay=50)).agent.method.table
-    assert not run_of(env, DeepConfig(replay=50, double=True)).agent.method.table
+    assert run_of(env, DeepConfig(replay=50)).agent.method.tabulates_target
+    assert not run_of(env, DeepConfig(replay=50, double=True)).agent.method.tabulates_target
 
 
 def test_ctrl_c_waits_for_jax(monkeypatch):
@@ -412,10 +418,10 @@ def test_ctrl_c_waits_for_jax(monkeypatch):
 
     real = fused.interact
 
-    def interrupted(life, *args, **kwargs):
-        if int(life.samples) == 100:
+    def interrupted(state, *args, **kwargs):
+        if int(state.samples) == 100:
             os.kill(os.getpid(), signal.SIGINT)
-        return real(life, *args, **kwargs)
+        return real(state, *args, **kwargs)
 
     monkeypatch.setattr(fused, "interact", interrupted)
     result = train(letter(), "cdqn", steps=500, **{**SMALL, "evaluate_every": 100})
@@ -588,10 +594,12 @@ def test_every_slot_of_a_large_replay_buffer_is_sampled_equally_often():
     """There are 2²³ numbers from 0 to 1 in single precision, and half as many slots again."""
     size = 3 << 22
     slots = jnp.arange(size, dtype=jnp.int32)
-    replay = Replay(*([slots] * len(Replay._fields)))
+    replay = Transitions(*([slots] * len(Transitions._fields)))
     count = 1 << 20
     u = jax.random.uniform(jax.random.key(0), (count,), jnp.float32)
-    drawn = np.asarray(draw(replay, jnp.int32(size), u, jax.random.key(1)).x)
+    drawn = np.asarray(
+        sample_transitions(replay, jnp.int32(size), u, jax.random.key(1)).configuration
+    )
     numbers = np.arange(1 << 23, dtype=np.float32) / np.float32(1 << 23)
     by_numbers = np.zeros(size, bool)
     by_numbers[np.minimum((numbers * np.float32(size)).astype(np.int32), size - 1)] = True
@@ -604,7 +612,9 @@ def test_every_slot_of_a_large_replay_buffer_is_sampled_equally_often():
 
 def test_a_small_replay_buffer_is_sampled_with_the_random_numbers_of_the_block():
     slots = jnp.arange(1 << 17, dtype=jnp.int32)
-    replay = Replay(*([slots] * len(Replay._fields)))
+    replay = Transitions(*([slots] * len(Transitions._fields)))
     u = jax.random.uniform(jax.random.key(0), (1000,), jnp.float32)
-    drawn = np.asarray(draw(replay, jnp.int32(777), u, jax.random.key(1)).x)
+    drawn = np.asarray(
+        sample_transitions(replay, jnp.int32(777), u, jax.random.key(1)).configuration
+    )
     assert np.array_equal(drawn, np.floor(np.asarray(u) * np.float32(777)))

@@ -22,7 +22,7 @@ from cranium.errors import (
 from cranium.learners import train
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.config import ActorConfig
-from cranium.learners.deep.continuous_worlds import continuous_world
+from cranium.learners.deep.continuous_worlds import build_continuous_world
 from cranium.learners.deep.live import LiveDeepRun
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables.space import open_space
@@ -83,7 +83,7 @@ def test_the_point_moves_in_the_loop_as_in_the_environment(actions, view):
     ground = PointWorld(mail=(1, 3), actions=actions, observation=view)
     env = cranium.product(ground, machine, horizon=300)
     tables = LearnerTables(open_space(machine, 5), LearnerConfig(), 4, 300, 1)
-    world = continuous_world(env, tables)
+    world = build_continuous_world(env, tables)
     rng = np.random.default_rng(0)
     step = jax.jit(world.step)
     for times in (1, 3):
@@ -109,8 +109,8 @@ def test_starts_and_amounts_are_drawn_as_in_the_environment():
     machine = cranium.library.load("point-deliver")
     env = cranium.product(PointWorld(mail=(2, 4), start=None), machine, horizon=50)
     tables = LearnerTables(open_space(machine, 5), LearnerConfig(), 4, 50, 1)
-    world = continuous_world(env, tables)
-    u = np.random.default_rng(1).random((2000, world.beginnings)).astype(np.float32)
+    world = build_continuous_world(env, tables)
+    u = np.random.default_rng(1).random((2000, world.reset_randoms)).astype(np.float32)
     places, left = jax.vmap(world.reset)(u)
     mail = np.asarray(left)[:, 2]
     assert set(mail) == {2, 3, 4}
@@ -126,11 +126,11 @@ def test_a_point_behind_a_wrapper_or_with_other_labels_steps_in_python():
         return LearnerTables(open_space(machine, 0), LearnerConfig(), 1, 50, 1)
 
     env = cranium.product(PointWorld(), machine, horizon=50)
-    assert continuous_world(env, memory()) is not None
+    assert build_continuous_world(env, memory()) is not None
     wrapped = gym.wrappers.RescaleAction(PointWorld(), -1, 1)
-    assert continuous_world(cranium.product(wrapped, machine, horizon=50), memory()) is None
+    assert build_continuous_world(cranium.product(wrapped, machine, horizon=50), memory()) is None
     blind = cranium.product(PointWorld(), machine, labelling=lambda s, a, t: (), horizon=50)
-    assert continuous_world(blind, memory()) is None
+    assert build_continuous_world(blind, memory()) is None
 
 
 def test_counterfactual_td3_learns_to_visit_two_places():
@@ -198,7 +198,7 @@ def test_only_ground_termination_is_stored_in_the_replay_buffer(monkeypatch):
     def step(self):
         original(self)
         slot = int(self.agent.tables.position[3]) - 1
-        seen.append((bool(self.replay.ended[slot]), self.ground is None))
+        seen.append((bool(self.replay.ground_terminated[slot]), self.observation is None))
 
     monkeypatch.setattr(LiveDeepRun, "_step", step)
     result = train(cart(horizon=20), "dqn", steps=300, evaluate_every=300, **SMALL)
@@ -233,7 +233,7 @@ def counting():
 
 @pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 def test_the_tables_grow_with_labels_and_counters_that_are_met_late(monkeypatch):
-    original, sizes = LiveDeepRun._learn, set()
+    original, sizes = LiveDeepRun._update, set()
 
     def learn(self):
         space, machine = self.agent.tables.space, self.machine
@@ -247,14 +247,14 @@ def test_the_tables_grow_with_labels_and_counters_that_are_met_late(monkeypatch)
         for x, configuration in enumerate(space.configurations):
             wanted = self.agent.encoding.encode_configuration(configuration)
             assert np.array_equal(machine.features[x], wanted)
-        assert self.agent.method.imagining.kind == "some"
+        assert self.agent.method.sampling.kind == "sampled"
         original(self)
 
-    monkeypatch.setattr(LiveDeepRun, "_learn", learn)
+    monkeypatch.setattr(LiveDeepRun, "_update", learn)
     result = train(counting(), "cdqn", steps=300, evaluate_every=300, **SMALL)
     assert result.samples == 300
     assert len(sizes) > 5, "much turned up"
-    with pytest.raises(InvalidArgumentError, match="needs to know them all"):
+    with pytest.raises(InvalidArgumentError, match="needs all configurations to be known"):
         train(counting(), "cdqn", steps=300, heads=True, **SMALL)
 
 
@@ -285,7 +285,7 @@ def test_a_reward_function_that_turns_up_late_is_paid_for_what_was_before(runs):
     env = cranium.product(gym.make("CartPole-v1").unwrapped, machine, labelling=labelling)
     train(env, "cdqn", steps=200, evaluate_every=200, **SMALL)
     replay = runs[-1].replay
-    wanted = replay.after[:200, 0] - replay.before[:200, 0] + replay.action[:200]
+    wanted = replay.next_observation[:200, 0] - replay.observation[:200, 0] + replay.action[:200]
     np.testing.assert_allclose(replay.extra[:200, 1], wanted, atol=1e-6)
 
 
@@ -343,7 +343,7 @@ def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs,
     env = cranium.product(Walk(), machine, labelling, horizon=30)
     train(env, "cdqn", steps=300, evaluate_every=300, path="python", cells=cells, **SMALL)
     replay, features = runs[-1].replay, runs[-1].agent.encoding.features
-    assert replay.before.shape[1] == {"one-hot": 6, "joint": 6, "scaled": 1}[cells]
+    assert replay.observation.shape[1] == {"one-hot": 6, "joint": 6, "scaled": 1}[cells]
     before, after = ([int(features.decode(one)) for one in part[:300]] for part in replay[:3:2])
     assert len({*before}) == 6
     wanted = 10.0 * np.array(before) + np.array(after)
@@ -351,7 +351,7 @@ def test_however_cells_are_shown_a_late_reward_function_gets_what_was_seen(runs,
 
 
 def test_cells_that_are_not_whole_numbers_are_not_scaled():
-    with pytest.raises(WorldError, match='cells="scaled" is for vectors of whole numbers'):
+    with pytest.raises(WorldError, match='cells="scaled" is for vectors of bounded integers'):
         train(cart(), "cdqn", steps=10, cells="scaled", **SMALL)
 
 
@@ -364,7 +364,7 @@ def test_a_replay_buffer_that_exceeds_memory_is_refused():
     machine, labelling = cranium.compile_language("A"), lambda s, a, t: ()
     labelling.events = ("A",)
     env = cranium.product(film, machine, labelling, horizon=30)
-    with pytest.raises(SpaceError, match="10,000,000 experiences with 100,800 features each take"):
+    with pytest.raises(SpaceError, match="10,000,000 transitions with 100,800 features each take"):
         train(env, "cdqn", steps=10, path="python", **{**SMALL, "replay": 10_000_000})
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import cranium
 from cranium.learners.config import LearnerConfig
-from cranium.learners.deep.continuous_worlds import continuous_world
+from cranium.learners.deep.continuous_worlds import build_continuous_world
 from cranium.learners.schedules import Schedule
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.tables.space import open_space
@@ -41,7 +41,7 @@ def memory_of(machine):
 def looped(ground, machine=BOTH):
     """A pond for the loop, and the labels of its rows."""
     memory = memory_of(machine)
-    world = continuous_world(cranium.product(ground, machine, horizon=600), memory)
+    world = build_continuous_world(cranium.product(ground, machine, horizon=600), memory)
     return world, memory.space
 
 
@@ -91,7 +91,7 @@ def test_several_colours_may_be_touched_at_once():
 def test_balls_are_strewn_as_in_the_environment(moving, start):
     ground = WaterWorld(start=start, moving=moving)
     world, _ = looped(ground)
-    u = np.random.default_rng(1).random((1000, world.beginnings)).astype(np.float32)
+    u = np.random.default_rng(1).random((1000, world.reset_randoms)).astype(np.float32)
     position, velocity, places, flow = map(np.asarray, jax.vmap(world.reset)(u))
     assert not velocity.any()
     everything = np.concatenate([position[:, None], places], axis=1)
@@ -114,7 +114,7 @@ def test_balls_are_strewn_as_in_the_environment(moving, start):
 
 def test_balls_that_have_their_places_stay_there_and_the_agent_is_apart():
     world, _ = looped(FIXED, cranium.library.load("water-balance"))
-    u = np.random.default_rng(1).random((1000, world.beginnings)).astype(np.float32)
+    u = np.random.default_rng(1).random((1000, world.reset_randoms)).astype(np.float32)
     position, _, places, _ = map(np.asarray, jax.vmap(world.reset)(u))
     assert np.allclose(places, [ball.place for ball in TRIANGLE])
     assert np.linalg.norm(position[:, None] - places, axis=-1).min() > 0.3

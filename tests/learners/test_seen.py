@@ -26,7 +26,7 @@ def seen_by(env, learner, path, steps):
     arrays, space = run.agent.tables.arrays, run.agent.tables.space
     known = arrays.known
     if learner == "cdqn":
-        known = np.asarray(run.life.known if path == "compiled" else run.known)
+        known = np.asarray(run.state.seen_counters if path == "compiled" else run.seen_counters)
     return {
         configuration.counters
         for x, configuration in enumerate(space.configurations)

@@ -14,6 +14,7 @@ from cranium.counterfactual.sets import (
     Current,
     Reachable,
     Seen,
+    compute_candidates,
     configuration_set,
 )
 
@@ -29,6 +30,7 @@ __all__ = [
     "Relabelled",
     "ReplayBatch",
     "Seen",
+    "compute_candidates",
     "configuration_set",
     "record_transitions",
     "relabel",

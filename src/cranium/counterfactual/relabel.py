@@ -32,8 +32,8 @@ class MachineTables(Protocol):
         """The number of the reward function that pays besides, -1 for none: [L, X]."""
 
     @property
-    def terminal(self) -> NDArray[np.bool_]:
-        """Whether the machine ends the episode in a configuration: [X]."""
+    def terminal(self) -> NDArray[np.bool_ | np.integer[Any]]:
+        """Whether the machine ends the episode in a configuration; any number but 0 does: [X]."""
 
 
 class Relabelled(NamedTuple):
@@ -91,12 +91,12 @@ def relabel(
     target = tables.next_configuration[label, source]
     function = tables.reward_function[label, source] if extra.shape[-1] > 1 else None
     reward = pay(tables.reward[label, source], function, extra)
-    counts = (target >= 0) & xp.isfinite(reward)
+    counts = (target >= 0) & ~xp.isnan(reward)
     target = xp.where(counts, target, 0)
     return Relabelled(
         source if source.shape == target.shape else xp.broadcast_to(source, target.shape),
         target,
         xp.where(counts, reward, 0.0),
-        ground_terminated | tables.terminal[target],
+        ground_terminated | (tables.terminal[target] != 0),
         counts.astype(reward.dtype),
     )

@@ -23,6 +23,7 @@ __all__ = [
     "Current",
     "Reachable",
     "Seen",
+    "compute_candidates",
     "configuration_set",
 ]
 
@@ -188,3 +189,23 @@ def configuration_set(configurations: AnyConfigurationSet) -> ConfigurationSet:
         f"{shorten(configurations)}",
         fix="a set is an object with `sample`, `seen_only` and `candidates(configurations, real)`",
     )
+
+
+def compute_candidates(
+    chosen: ConfigurationSet, configurations: ConfigurationArrays, real: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Call ``chosen.candidates``, and check the type and the shape of what it returns.
+
+    Example:
+        >>> arrays = ConfigurationArrays.of([Configuration("u", (c,)) for c in range(3)])
+        >>> compute_candidates(Reachable(limit=1), arrays, np.arange(3))
+        array([[ True,  True, False]])
+    """
+    count = len(configurations.machine_state)
+    found = np.asarray(chosen.candidates(configurations, real))
+    if found.dtype != np.bool_ or found.shape not in ((1, count), (len(real), count)):
+        raise InvalidArgumentError(
+            f"{type(chosen).__name__}.candidates returned {found.dtype} {found.shape}",
+            fix=f"return booleans of the shape {(len(real), count)}, or {(1, count)}",
+        )
+    return found

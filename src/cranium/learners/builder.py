@@ -155,12 +155,12 @@ class RunBuilder:
     def _live_network(
         self, env: gym.Env[Any, Any], agent: Any, evaluator: LiveEvaluator, seed: int
     ) -> Run:
-        from cranium.learners.deep.continuous_worlds import continuous_world
+        from cranium.learners.deep.continuous_worlds import build_continuous_world
         from cranium.learners.deep.fused import FusedRun
         from cranium.learners.deep.live import LiveDeepRun
 
         fused = self.path != "python" and not agent.growing
-        world = continuous_world(env, agent.tables) if fused else None
+        world = build_continuous_world(env, agent.tables) if fused else None
         if world is not None:
             return FusedRun(agent, world, evaluator, self.logs)
         if self.path == "compiled":

@@ -300,9 +300,9 @@ def _model(
             fix=f"make it with cranium.product(…, counter_limit={counter_limit})",
         )
     if path == "compiled" and network:
-        from cranium.learners.deep.continuous_worlds import MAKERS
+        from cranium.learners.deep.continuous_worlds import BUILDERS
 
-        if isinstance(product.unwrapped, tuple(MAKERS)):
+        if isinstance(product.unwrapped, tuple(BUILDERS)):
             return None, None  # it steps inside the loop without being listed
     if path == "compiled" and discretise is not None:
         raise InvalidArgumentError("only the path in Python discretises observations")

@@ -1,6 +1,6 @@
-"""Deep learners: counterfactuals for networks, in one fused loop of JAX (extra ``deep``).
+"""Deep learners: counterfactual DQN and TD3 in one compiled loop of JAX (extra ``deep``).
 
-``network``, ``policy`` and ``files`` need NumPy only: what was learned can be used without JAX.
+``network``, ``policy`` and ``policy_files`` need only NumPy: a policy can be used without JAX.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["require_jax"]
 
 
 def require_jax(learner: str) -> None:
-    """Make sure that JAX is there, and that it keeps what it compiles for the next time.
+    """Check that JAX is installed, and set up its persistent compilation cache.
 
-    ``JAX_COMPILATION_CACHE_DIR`` says where; left out, in the user's cache.
+    The cache is in ``JAX_COMPILATION_CACHE_DIR``, by default in the user's cache folder.
 
     Example:
         >>> require_jax("cdqn")

@@ -1,4 +1,4 @@
-"""What learners with networks are told."""
+"""The settings of deep learners."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import ClassVar, Literal
 
 from cranium.aamdp.features import CELLS, Cells
 from cranium.arguments import check_choice, check_count, check_number, check_switch
+from cranium.counterfactual.sets import AnyConfigurationSet, configuration_set
 from cranium.errors import InvalidArgumentError, shorten
-from cranium.learners.config import Configurations, LearnerConfig
-from cranium.learners.schedules import Schedule, check_rate
+from cranium.learners.config import LearnerConfig
+from cranium.learners.exploration import Exploration, exploration_rule
+from cranium.learners.schedules import Schedule
 
 __all__ = ["ActorConfig", "DeepConfig", "NetworkConfig"]
 
@@ -24,24 +26,25 @@ class NetworkConfig(LearnerConfig):
     Attributes:
         configurations: The configurations for which a transition from the replay buffer is
             relabelled: only the ``"current"`` one, those whose counter values were ``"seen"`` when
-            the learner chose an action, or all that are ``"reachable"``.
+            the learner chose an action, or all that are ``"reachable"``; or a set of configurations
+            of your own (:class:`cranium.counterfactual.ConfigurationSet`).
         num_counterfactuals: The number of configurations for each transition, the real one
             included. The default is all of them if there are at most 16, and otherwise 8, drawn
-            anew each time.
-        hidden: The units of the hidden layers.
-        learning_rate: Of Adam.
-        batch: How many experiences are drawn for each update; with what is imagined, that many
-            times more are learned from.
-        replay: How many experiences are kept.
-        warmup: How many samples are taken before the first update.
-        train_every: How many samples are taken for each update.
-        counters: How counters are shown to the network: see :class:`~cranium.aamdp.BoxEncoding`.
-        clip: The greatest value that ``"bits"`` tells apart. A machine asks only whether a counter
-            is zero, and what looks alike is learned together, for values never met, too.
-        cells: How whole numbers of the ground observation are shown, such as the cells of a grid:
+            anew each time. A set that is an object says this itself (``sample``).
+        hidden: The number of units in each hidden layer.
+        learning_rate: The learning rate of Adam.
+        batch: The number of real transitions in a batch; each is relabelled with every chosen
+            configuration.
+        replay: The capacity of the replay buffer, in transitions.
+        warmup: The number of samples before the first update.
+        train_every: The number of samples between two updates.
+        counters: How counters are encoded: see :class:`~cranium.aamdp.BoxEncoding`.
+        clip: The largest value that ``"bits"`` distinguishes. A machine only tests whether counters
+            are zero, and a network generalises to values that it cannot distinguish from others.
+        cells: How integers of the ground observation are encoded, such as the cells of a grid:
             each ``"one-hot"``, all of them ``"joint"``, or ``"scaled"``.
-        shaping: Whether potentials are added that are worked out on the machine alone: Φ = V.
-        shaping_discount: The discount with which they are worked out.
+        shaping: Whether to add potential-based shaping, computed on the machine alone: Φ = V.
+        shaping_discount: The discount with which the potentials are computed.
 
     Example:
         >>> NetworkConfig(hidden=(64, 64)).learning_rate
@@ -51,7 +54,7 @@ class NetworkConfig(LearnerConfig):
         cranium.errors.InvalidArgumentError: batch is a whole number of at least 1, not 0
     """
 
-    configurations: Configurations = "reachable"
+    configurations: AnyConfigurationSet = "reachable"
     num_counterfactuals: int | None = None
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 1e-4
@@ -69,7 +72,7 @@ class NetworkConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("configurations are", self.configurations, ("current", "seen", "reachable"))
+        configuration_set(self.configurations)
         check_choice("counters are", self.counters, ("raw", "log", "bits"))
         check_choice("cells are", self.cells, CELLS)
         for name in ("batch", "replay", "train_every", "clip"):
@@ -77,6 +80,11 @@ class NetworkConfig(LearnerConfig):
         check_between("warmup", self.warmup, least=0)
         if self.num_counterfactuals is not None:
             check_count("num_counterfactuals", self.num_counterfactuals)
+            if not isinstance(self.configurations, str):
+                raise InvalidArgumentError(
+                    "a set of configurations says itself how many of them are drawn",
+                    fix="give the set a `sample`, and leave num_counterfactuals out",
+                )
         if not isinstance(self.hidden, tuple | list) or not self.hidden:
             raise InvalidArgumentError(
                 f"hidden are the units of the layers, as in (128, 128), not {shorten(self.hidden)}"
@@ -94,30 +102,31 @@ class NetworkConfig(LearnerConfig):
 
 
 MOST = {"replay": 10_000_000, "warmup": 10**9, "target_every": 10**9}
-"""Settings that may be greater than 100,000."""
+"""The limits of settings that may be greater than 100,000."""
 
 
 def check_between(name: str, value: object, least: int = 1) -> None:
-    """Accept a whole number that is large enough, and small enough for tables."""
+    """Accept an integer between the limits."""
     check_count(name, value, least=least, most=MOST.get(name, 100_000))
 
 
 @dataclass(frozen=True)
 class DeepConfig(NetworkConfig):
-    """The settings of networks that value actions: DQN, and what imagines configurations with it.
+    """The settings of DQN and counterfactual DQN, for discrete actions.
 
-    The discount is lower than that of tables: with 0.99 the actions of a state differ by less than
-    a network errs.
+    The discount is lower than that of tables: with 0.99 the values of the actions of a state differ
+    by less than the error of the network.
 
     Attributes:
-        target_every: How many samples the target network stays as it is.
-        exploration: ε of ε-greedy.
-        double: Whether the next action is chosen by the network that learns (double DQN).
-        heads: Whether one pass gives the values of all configurations, each with a head of its
-            own; else the configuration is an input.
-        huber: Up to which error an update grows with it (the Huber loss). In a world of chance,
-            where returns differ by much more than that, values come nearer to the median than to
-            the mean: then choose it greater than what a task pays, or pay in smaller units.
+        target_every: The number of samples between two updates of the target network.
+        exploration: ε of ε-greedy: a number or a schedule; or a rule, such as ``Boltzmann(0.1)``
+            (:class:`cranium.learners.Exploration`).
+        double: Whether the online network chooses the next action (double DQN).
+        heads: Whether the network has an output head for each configuration. Otherwise the
+            configuration is an input.
+        huber: The error at which the Huber loss becomes linear. In a stochastic world where returns
+            differ by much more than that, values come closer to the median than to the mean: then
+            choose it larger than the rewards of the task, or scale the rewards down.
 
     Example:
         >>> DeepConfig(heads=True).discount
@@ -127,7 +136,7 @@ class DeepConfig(NetworkConfig):
     discount: float = 0.95
     learning_rate: float = 2.5e-4
     target_every: int = 1_000
-    exploration: float | Schedule = EXPLORATION
+    exploration: float | Schedule | Exploration = EXPLORATION
     double: bool = False
     heads: bool = False
     huber: float = 1.0
@@ -137,26 +146,26 @@ class DeepConfig(NetworkConfig):
         check_between("target_every", self.target_every)
         if not 1e-6 <= check_number("huber", self.huber) <= 1e6:
             raise InvalidArgumentError(f"huber is from 1e-6 to 1e6, not {self.huber}")
-        check_rate("exploration", self.exploration)
+        exploration_rule(self.exploration)
         for name in ("double", "heads"):
             check_switch(name, getattr(self, name))
 
 
 @dataclass(frozen=True)
 class ActorConfig(NetworkConfig):
-    """The settings of TD3, for continuous actions: one network acts, two value what it does.
+    """The settings of TD3 and counterfactual TD3, for continuous actions.
 
-    Actions are from -1 to 1 inside, whatever the environment calls them.
+    Internally, actions range from -1 to 1, whatever the bounds of the environment.
 
     Attributes:
-        noise: The deviation of what is added to actions, to explore.
-        target_noise: The deviation of what is added to the next action when it is valued.
-        noise_clip: How much of that at most.
-        delay: How many updates of the values there are for one of the actor.
-        polyak: How far the target networks follow in each update.
-        restraint: What the actor pays for the squares of its outputs before tanh. Without it, it
-            follows the errors of values that know no reward yet to where tanh is flat, and stays
-            there. Rewards that are much greater than 1 need more of it.
+        noise: The standard deviation of the exploration noise.
+        target_noise: The standard deviation of the noise on the next action (target smoothing).
+        noise_clip: The bound of that noise.
+        delay: The number of updates of the critics for one of the actor.
+        polyak: The step of the target networks towards the networks in each update.
+        restraint: The weight of a penalty on the squares of the actor's outputs before tanh.
+            Without it, the actor follows the errors of critics that have met no reward yet to
+            where tanh is flat, and stays there. Rewards much larger than 1 need a larger weight.
 
     Example:
         >>> ActorConfig(noise=0.2).delay

@@ -1,4 +1,4 @@
-"""Which continuous worlds can step inside the loop."""
+"""The continuous worlds that can step inside the compiled training loop."""
 
 from __future__ import annotations
 
@@ -10,19 +10,23 @@ import gymnasium as gym
 from cranium.aamdp.labelling import WorldEvents
 from cranium.aamdp.planning import find_product
 from cranium.errors import WorldError
-from cranium.learners.deep.point import point_world
-from cranium.learners.deep.water import water_world
+from cranium.learners.deep.point import build_point_world
+from cranium.learners.deep.water import build_water_world
+from cranium.learners.deep.world import JaxWorld
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.worlds.point import PointWorld
 from cranium.worlds.water import WaterWorld
 
-__all__ = ["continuous_world"]
+__all__ = ["build_continuous_world"]
 
-MAKERS: dict[type[Any], Callable[..., Any]] = {PointWorld: point_world, WaterWorld: water_world}
+BUILDERS: dict[type[gym.Env[Any, Any]], Callable[..., JaxWorld[Any] | None]] = {
+    PointWorld: build_point_world,
+    WaterWorld: build_water_world,
+}
 
 
-def continuous_world(env: gym.Env[Any, Any], tables: LearnerTables) -> Any:
-    """The world of a product for the loop; None if it is another one, or may do something else."""
+def build_continuous_world(env: gym.Env[Any, Any], tables: LearnerTables) -> JaxWorld[Any] | None:
+    """Convert the world of a product to JAX; None if that is not possible."""
     try:
         product = find_product(env, transparent=True)
     except WorldError:
@@ -30,8 +34,8 @@ def continuous_world(env: gym.Env[Any, Any], tables: LearnerTables) -> Any:
     inner: Any = product.env
     while type(inner) in (gym.wrappers.OrderEnforcing, gym.wrappers.PassiveEnvChecker):
         inner = inner.env
-    own = isinstance(product.labelling, WorldEvents) and product.automaton.is_constant
-    make = MAKERS.get(type(inner))  # not of subclasses, which may do something else
-    if make is None or not own:
+    is_own = isinstance(product.labelling, WorldEvents) and product.automaton.is_constant
+    build = BUILDERS.get(type(inner))  # not of subclasses, which may do something else
+    if build is None or not is_own:
         return None
-    return make(inner, frozenset(product.automaton.propositions), tables)
+    return build(inner, frozenset(product.automaton.propositions), tables)

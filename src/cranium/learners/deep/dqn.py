@@ -1,4 +1,4 @@
-"""DQN, and counterfactual DQN: the same update, on what is imagined."""
+"""DQN, and counterfactual DQN: the same update, on counterfactual batches."""
 
 from __future__ import annotations
 
@@ -9,168 +9,181 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.arrays import JaxMachine
-from cranium.learners.deep.counterfactual import Batch, Imagining, outcome
+from cranium.learners.deep.counterfactual import (
+    ConfigurationSampling,
+    CounterfactualBatch,
+    relabel_batch,
+)
+from cranium.learners.deep.exploration import StaticRule
+from cranium.learners.deep.machine import JaxMachine
 from cranium.learners.deep.network import Network, all_heads, forward
-from cranium.learners.deep.optimiser import Adam, adam, huber, new_adam, new_network
+from cranium.learners.deep.optimiser import Adam, adam, huber, init_adam, init_network
 
-__all__ = ["DQN", "DQNRates"]
+__all__ = ["DQN", "DQNRates", "DQNState"]
 
 Array = jax.Array
 
 
-class Learned(NamedTuple):
-    """What changes by learning."""
+class DQNState(NamedTuple):
+    """What an update changes."""
 
-    network: Network
-    target: Any  # the target network; or, if there is a table, its greatest values. [O, X]
+    params: Network
+    target: Any  # of the target network; or the table of its greatest values: [O, X]
     adam: Adam
     loss: Array
 
 
 class DQNRates(NamedTuple):
-    """Numbers that may change without compiling again."""
+    """Settings that may change without compiling again."""
 
     learning_rate: Any
     discount: Any
     warmup: Any
     target_every: Any
-    exploration: Any  # [4]; first, last, over; whether episodes count
+    exploration: Any  # [4]; first, last, over; whether it counts episodes
 
 
 class DQN(NamedTuple):
-    """What the loop is compiled for."""
+    """The settings for which the training loop is compiled."""
 
     actions: int
     hidden: tuple[int, ...]
     batch: int
-    imagining: Imagining
+    sampling: ConfigurationSampling
     train_every: int
     heads: bool
     double: bool
     huber: float
-    table: bool  # whether the target network is kept as its values of all that can be seen
+    tabulates_target: bool  # whether the target network is stored as the table of its values
+    rule: StaticRule | None = None  # of exploration; None is ε-greedy
 
     @property
-    def acting(self) -> int:
-        """How many random numbers an action takes."""
-        return 2
+    def act_randoms(self) -> int:
+        """The number of random numbers that an action takes."""
+        return 2 if self.rule is None else 1
 
     @property
-    def learning(self) -> int:
-        """How many random numbers an update takes, besides those of the batch."""
+    def update_randoms(self) -> int:
+        """The number of random numbers that an update takes, besides those of the batch."""
         return 0
 
     @property
-    def waits(self) -> bool:
-        """Whether it takes many samples before it learns: then updates are left out, not undone."""
+    def has_long_warmup(self) -> bool:
+        """Whether updates during the warmup are skipped, not computed and undone."""
         return False
 
     def width(self, machine: JaxMachine) -> int:
-        """About how many numbers it takes to value an observation in a configuration."""
+        """The number of floats that the values of one pair take, roughly: for memory limits."""
         x, features = machine.features.shape
         return features + sum(self.hidden) + self.actions * (2 * x if self.heads else 1)
 
-    def no_action(self) -> Array:
-        """An action like any other, for the size of the replay."""
+    def zero_action(self) -> Array:
+        """An action of zeros, whose shape and type the replay buffer takes over."""
         return jnp.zeros((), jnp.int32)
 
-    def weights(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> Network:
-        """The weights that it begins with."""
+    def init_params(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> Network:
+        """Draw the initial weights, for so many features of ground observations."""
         x, features = machine.features.shape
         sizes = (ground, 0) if self.heads else (ground, features)
         out = x * self.actions if self.heads else self.actions
-        return new_network(rng, *sizes, self.hidden, out)
+        return init_network(rng, *sizes, self.hidden, out)
 
-    def new(self, network: Network, machine: JaxMachine, everything: Any = None) -> Learned:
-        """Before the first update; a table needs the features of all that can be seen: [O, G]."""
-        target = self._target(network, machine, everything)
-        return Learned(network, target, new_adam(network), jnp.zeros((), jnp.float32))
+    def init(
+        self, params: Network, machine: JaxMachine, all_features: Array | None = None
+    ) -> DQNState:
+        """Return the state before the first update; a table needs ``all_features``: [O, G]."""
+        target = self._target(params, machine, all_features)
+        return DQNState(params, target, init_adam(params), jnp.zeros((), jnp.float32))
 
-    def _target(self, network: Network, machine: JaxMachine, everything: Any) -> Any:
-        if not self.table:
-            return network
+    def _target(self, params: Network, machine: JaxMachine, all_features: Array | None) -> Any:
+        if all_features is None or not self.tabulates_target:
+            return params
         every = jnp.arange(machine.ending.shape[0])
-        return self.values(network, machine, everything[:, None], every[None]).max(-1)
+        return self.values(params, machine, all_features[:, None], every[None]).max(-1)
 
-    def values(self, network: Network, machine: JaxMachine, ground: Array, x: Array) -> Array:
-        """Q, for ground features [..., G] and configurations [...]: [..., A]."""
+    def values(self, params: Network, machine: JaxMachine, features: Array, x: Array) -> Array:
+        """Compute Q for features [..., G] and configurations [...]: [..., A]."""
         if not self.heads:
-            q: Array = forward(network, ground, machine.features[x], jnp)
+            q: Array = forward(params, features, machine.features[x], jnp)
             return q
-        heads = all_heads(network, ground, self.actions, jnp)
-        # Multiplied by ones and zeros: to pick an entry is slow on the way back.
+        heads = all_heads(params, features, self.actions, jnp)
+        # A product with ones and zeros, because the gradient of indexing is slow.
         found: Array = (
             heads * jax.nn.one_hot(x, machine.ending.shape[0], dtype=jnp.float32)[..., None]
         ).sum(-2)
         return found
 
-    def best(self, learned: Learned, machine: JaxMachine, ground: Array, x: Array) -> Array:
-        """The greedy action: [...]."""
-        return jnp.argmax(self.values(learned.network, machine, ground, x), axis=-1)
+    def greedy_action(
+        self, learner: DQNState, machine: JaxMachine, features: Array, x: Array
+    ) -> Array:
+        """Return the greedy actions: [...]."""
+        return jnp.argmax(self.values(learner.params, machine, features, x), axis=-1)
 
     def act(
         self,
-        learned: Learned,
+        learner: DQNState,
         machine: JaxMachine,
-        ground: Array,
+        features: Array,
         x: Array,
         rates: DQNRates,
         samples: Array,
         episodes: Array,
         u: Array,
     ) -> Array:
-        """ε-greedy."""
+        """Choose an action by the exploration rule."""
         first, last, over, by_episodes = rates.exploration
         counted = jnp.where(by_episodes > 0, episodes, samples).astype(jnp.float32)
         exploration = first + (last - first) * jnp.minimum(counted / over, 1.0)
-        best = self.best(learned, machine, ground, x).astype(jnp.int32)
+        if self.rule is not None:
+            q = self.values(learner.params, machine, features, x)
+            return self.rule.choose(q, exploration, u[0])
+        best = self.greedy_action(learner, machine, features, x).astype(jnp.int32)
         return jnp.where(u[0] < exploration, (u[1] * self.actions).astype(jnp.int32), best)
 
-    def improve(
+    def update(
         self,
-        learned: Learned,
+        learner: DQNState,
         machine: JaxMachine,
-        batch: Batch,
+        batch: CounterfactualBatch,
         rates: DQNRates,
         samples: Array,
         u: Array,  # noqa: ARG002 - nothing here is random
-        everything: Any = None,
-    ) -> Learned:
-        """One step of gradient descent towards r + γ max Q."""
-        found = outcome(machine, batch, rates.discount)
-        best = self._best_ahead(learned, machine, batch, found.then)
-        goal = found.reward + rates.discount * found.going * best
-        total = jnp.maximum(found.weight.sum(), 1.0)
-        chosen = jax.nn.one_hot(batch.action, self.actions, dtype=jnp.float32)[:, None]
+        all_features: Array | None = None,
+    ) -> DQNState:
+        """Take one step of gradient descent towards r + γ max Q."""
+        towards = relabel_batch(machine, batch, rates.discount)
+        best = self._next_value(learner, machine, batch, towards.target)
+        target_value = towards.reward + rates.discount * towards.continues * best
+        total = jnp.maximum(towards.weight.sum(), 1.0)
+        chosen = jax.nn.one_hot(batch.real.action, self.actions, dtype=jnp.float32)[:, None]
 
-        def loss(network: Network) -> Array:
-            q = self.values(network, machine, batch.before, batch.x)
-            taken = (q * chosen).sum(-1)
-            return (found.weight * huber(taken - goal, self.huber)).sum() / total
+        def loss(params: Network) -> Array:
+            q = self.values(params, machine, batch.features, batch.source)
+            error = (q * chosen).sum(-1) - target_value
+            return (towards.weight * huber(error, self.huber)).sum() / total
 
-        value, gradient = jax.value_and_grad(loss)(learned.network)
+        value, gradient = jax.value_and_grad(loss)(learner.params)
         active = samples >= rates.warmup
-        network, state = adam(
-            learned.network, gradient, learned.adam, rates.learning_rate, active=active
+        params, state = adam(
+            learner.params, gradient, learner.adam, rates.learning_rate, active=active
         )
         due = samples % rates.target_every < self.train_every  # it may not divide the other
-        if self.table:
-            renew = partial(self._target, network, machine, everything)
-            target: Any = jax.lax.cond(due, renew, lambda: learned.target)
+        if self.tabulates_target:
+            renew = partial(self._target, params, machine, all_features)
+            target: Any = jax.lax.cond(due, renew, lambda: learner.target)
         else:
-            target = jax.tree.map(partial(jnp.where, due), network, learned.target)
-        return Learned(network, target, state, value)
+            target = jax.tree.map(partial(jnp.where, due), params, learner.target)
+        return DQNState(params, target, state, value)
 
-    def _best_ahead(
-        self, learned: Learned, machine: JaxMachine, batch: Batch, then: Array
+    def _next_value(
+        self, learner: DQNState, machine: JaxMachine, batch: CounterfactualBatch, then: Array
     ) -> Array:
-        """What the target network says of where a batch leads: [B, K]."""
-        if self.table:
-            table: Array = learned.target[batch.landed[:, None], then]
+        """Compute the values of the next observations in the next configurations: [B, K]."""
+        if self.tabulates_target:
+            table: Array = learner.target[batch.real.next_observation[:, None], then]
             return table
-        ahead = self.values(learned.target, machine, batch.after, then)
+        values = self.values(learner.target, machine, batch.next_features, then)
         if not self.double:
-            return ahead.max(-1)
-        judged = self.values(learned.network, machine, batch.after, then)
-        return jnp.take_along_axis(ahead, judged.argmax(-1)[..., None], axis=-1)[..., 0]
+            return values.max(-1)
+        chosen = self.values(learner.params, machine, batch.next_features, then).argmax(-1)
+        return jnp.take_along_axis(values, chosen[..., None], axis=-1)[..., 0]

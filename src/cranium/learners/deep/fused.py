@@ -1,4 +1,4 @@
-"""Training where the world is made of arrays: everything in one loop of JAX."""
+"""Training in worlds that step in JAX: the whole loop is compiled."""
 
 from __future__ import annotations
 
@@ -13,92 +13,106 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.errors import CraniumError
 from cranium.learners.deep.agent import DeepAgent
-from cranium.learners.deep.arrays import finite_world, put
-from cranium.learners.deep.loop import interact, new_life
+from cranium.learners.deep.finite_world import build_finite_world
+from cranium.learners.deep.loop import TrainState, interact, new_train_state
+from cranium.learners.deep.machine import JaxMachine, to_device
+from cranium.learners.deep.method import Method
+from cranium.learners.deep.world import JaxWorld
 from cranium.learners.episode_log import EpisodeLog, Floats
-from cranium.learners.evaluation import Evaluation, TabularEvaluator
+from cranium.learners.evaluation import Evaluation, Evaluator, TabularEvaluator
 from cranium.learners.run import LearnerRun
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.fused import TabularRun
 
 __all__ = ["FiniteDeepRun", "FusedRun"]
 
-AT_ONCE = 1 << 26
-"""How many numbers an evaluation holds in memory at once, or about that many."""
+Array = jax.Array
+
+MAX_FLOATS = 1 << 26
+"""How many floats an evaluation holds in memory at once, roughly."""
 
 CHUNK = 1_000
-"""How many samples are taken at most before Ctrl-C is heard and progress is shown."""
+"""The number of samples between two checks for Ctrl-C and updates of the progress bar."""
 
 
 class FusedRun(LearnerRun[DeepAgent]):
-    """One run in a world that steps inside the loop."""
+    """A training run in a world that steps inside the compiled loop."""
 
     path = "jax"
 
     def __init__(
-        self, agent: DeepAgent, world: Any, evaluator: Any, log: bool = False, state: Any = None
+        self,
+        agent: DeepAgent,
+        world: JaxWorld[Any],
+        evaluator: Evaluator,
+        log: bool = False,
+        world_state: Any = None,
     ) -> None:
         self.agent = agent
         self.evaluator = evaluator
         self.ends = np.zeros(4)
         self.log = EpisodeLog(wanted=log, room=CHUNK)
-        self._begin(world, state)
+        self._start(world, world_state)
 
-    def _begin(self, world: Any, state: Any) -> None:
+    def _start(self, world: JaxWorld[Any], world_state: Any) -> None:
         agent = self.agent
-        self.arrays, self.machine = world, agent.machine()
-        capacity = agent.config.replay
-        weights = agent.method.weights(agent.drawing(), agent.encoding.width, self.machine)
-        told = {"method": agent.method, "capacity": capacity, "log": CHUNK}
+        self.world, self.machine = world, agent.machine()
+        params = agent.method.init_params(agent.params_rng(), agent.encoding.width, self.machine)
         with held():
-            self.life = new_life(agent.key, world, self.machine, weights, state, **told)
+            self.state: TrainState = new_train_state(
+                agent.key,
+                world,
+                self.machine,
+                params,
+                world_state,
+                method=agent.method,
+                capacity=agent.config.replay,
+                log=CHUNK,
+            )
 
     def learn(self, steps: int) -> int:
-        """Take up to so many samples; returns a status."""
+        """Take up to so many samples, and return a status."""
         agent = self.agent
-        told = (agent.rates, agent.horizon, np.int32(min(steps, CHUNK)))
+        settings = (agent.rates, agent.horizon, np.int32(min(steps, CHUNK)))
         with held():
-            life = interact(self.life, self.arrays, self.machine, *told, method=agent.method)
-            finite = bool(np.isfinite(np.asarray(life.learned.loss)))  # waits until it is done
-        return self.take(life, finite=finite)
+            state = interact(self.state, self.world, self.machine, *settings, method=agent.method)
+            finite = bool(np.isfinite(np.asarray(state.learner.loss)))  # waits until it is done
+        return self.adopt(state, finite=finite)
 
-    def take(self, life: Any, *, finite: bool) -> int:
-        """Go on from here; a status."""
+    def adopt(self, state: TrainState, *, finite: bool) -> int:
+        """Continue from a train state, and return a status."""
         self.log.empty(int(self.ends[0]))
-        agent, self.life = self.agent, life
-        self.ends[:] = life.ends
+        agent, self.state = self.agent, state
+        self.ends[:] = state.statistics
         if self.log.wanted:
-            self.log.ring[:] = life.log[:-1]
+            self.log.ring[:] = state.log[:-1]
         position = agent.tables.position
-        position[kernels.SAMPLES], position[kernels.AGE] = life.samples, life.age
-        position[kernels.CONFIGURATION] = life.x
-        if life.refused:
+        position[kernels.SAMPLES], position[kernels.AGE] = state.samples, state.elapsed_steps
+        position[kernels.CONFIGURATION] = state.configuration
+        if state.is_refused:
             return kernels.REFUSED
         return kernels.RUNNING if finite else kernels.NOT_FINITE
 
     def logged(self, first: int = 0) -> Floats:
-        """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""
+        """Return the log of the episodes from this number on, if there is one: [E, 3]."""
         self.log.empty(int(self.ends[0]))
         return self.log.rows(first)
 
     def error(self, status: int) -> CraniumError | None:
-        """Return the error of a negative status, if it is one of the machine or of a rule."""
+        """Return the machine's own error, if it refused a label."""
         return self.agent.tables.error(status)
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
-        """Evaluate the greedy policy by running episodes."""
-        found: Evaluation = self.evaluator.evaluate_policy(
-            self.policy(), optimum=optimum, confirm=confirm
-        )
-        return found
+        """Evaluate the greedy policy in some episodes."""
+        return self.evaluator.evaluate_policy(self.policy(), optimum=optimum, confirm=confirm)
 
     def policy(self) -> Any:
-        """Return the learned policy."""
-        return self.agent.policy(self.life.learned)
+        """Return the greedy policy."""
+        return self.agent.policy(self.state.learner)
 
 
 class FiniteDeepRun(FusedRun):
-    """One run in a finite world."""
+    """A training run in a finite world."""
 
     def __init__(
         self,
@@ -110,37 +124,44 @@ class FiniteDeepRun(FusedRun):
         log: bool = False,
     ) -> None:
         listed = TabularRun(product, model, agent, evaluator, seed)  # type: ignore[arg-type]
-        self.rows, self.columns = put(listed.rows, np.int32), put(listed.columns, np.int32)
+        self.rows, self.columns = (
+            to_device(listed.rows, np.int32),
+            to_device(listed.columns, np.int32),
+        )
         self.beyond = listed.beyond
-        state = np.int32(agent.tables.position[kernels.STATE])
-        agent.list_target(len(agent.seen))
-        world = finite_world(listed.world, np.array(agent.seen))
-        super().__init__(agent, world, evaluator, log, state)
+        first = np.int32(agent.tables.position[kernels.STATE])
+        agent.tabulate_target(len(agent.ground_features))
+        world = build_finite_world(listed.world, np.array(agent.ground_features))
+        self.exact, self.feature_table = evaluator, world.feature_table
+        super().__init__(agent, world, evaluator, log, first)
 
     def evaluate(
         self,
         *,
         optimum: bool = False,
-        confirm: bool = False,  # noqa: ARG002 - what is exact needs no confirmation
+        confirm: bool = False,  # noqa: ARG002 - an exact evaluation needs no confirmation
     ) -> Evaluation:
-        """Follow the greedy policy exactly."""
-        features, method = self.arrays.features, self.agent.method
-        most = max(1, AT_ONCE // (features.shape[1] + method.width(self.machine)))
+        """Evaluate the greedy policy exactly."""
+        features, method = self.feature_table, self.agent.method
+        most = max(1, MAX_FLOATS // (features.shape[1] + method.width(self.machine)))
         parts = []
         for first in range(0, len(self.rows), most):
-            told = (part[first : first + most] for part in (self.rows, self.columns))
+            pairs = (part[first : first + most] for part in (self.rows, self.columns))
             with held():
-                best = _greedy(self.life.learned, self.machine, features, *told, method=method)
+                best = _greedy(self.state.learner, self.machine, features, *pairs, method=method)
                 parts.append(np.asarray(best, np.int64))
         best = np.concatenate(parts)
-        found: Evaluation = self.evaluator.evaluate_actions(
-            best, optimum=optimum, beyond=self.beyond
-        )
-        return found
+        return self.exact.evaluate_actions(best, optimum=optimum, beyond=self.beyond)
 
 
 @partial(jax.jit, static_argnames=("method",))
 def _greedy(
-    learned: Any, machine: Any, features: Any, rows: Any, columns: Any, *, method: Any
-) -> Any:
-    return method.best(learned, machine, features[rows], columns)
+    learner: Any,
+    machine: JaxMachine,
+    features: Array,
+    rows: Array,
+    columns: Array,
+    *,
+    method: Method[Any, Any, Any],
+) -> Array:
+    return method.greedy_action(learner, machine, features[rows], columns)

@@ -1,7 +1,4 @@
-"""Training networks in any Gymnasium environment: it steps in Python, updates are compiled.
-
-Slower than the loop in which the world steps, too, but it needs nothing of the world.
-"""
+"""Training in any Gymnasium environment: it steps in Python, and updates are compiled."""
 
 from __future__ import annotations
 
@@ -20,25 +17,28 @@ from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
 from cranium.errors import CraniumError, WorldError
 from cranium.learners.deep.agent import DeepAgent
-from cranium.learners.deep.arrays import put
 from cranium.learners.deep.config import ActorConfig, DeepConfig
-from cranium.learners.deep.counterfactual import Replay, imagine
-from cranium.learners.deep.policy import scaled
+from cranium.learners.deep.counterfactual import Transitions, counterfactual_batch
+from cranium.learners.deep.dqn import DQN
+from cranium.learners.deep.exploration import StaticRule
+from cranium.learners.deep.machine import JaxMachine, to_device
+from cranium.learners.deep.method import Method
+from cranium.learners.deep.policy import scale_action
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.run import CHUNK, LearnerRun
-from cranium.learners.schedules import rate_at
 from cranium.learners.tabular import kernels
+from cranium.tables.pay import pay
 from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["LiveDeepRun"]
 
-PAID = kernels.in_python(kernels.paid)
+Array = jax.Array
 
 
 class LiveDeepRun(LearnerRun[DeepAgent]):
-    """One run in a live environment."""
+    """A training run in an environment that steps in Python."""
 
     path = "python"
 
@@ -58,22 +58,22 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         self.ends = [0.0] * 4  # as in kernels.advance
         self.log = EpisodeLog(wanted=log)
         self.rows: dict[frozenset[str], int] = {}
-        self.known = np.zeros(0, bool)
-        self._refresh()
+        self.seen_counters = np.zeros(0, bool)
+        self._grow()
         width = int(agent.encoding.width)
-        weights = agent.method.weights(agent.drawing(), width, self.machine)
-        self.learned = agent.method.new(jax.tree.map(put, weights), self.machine)
-        self.replay = self._room(agent.config.replay, width)
-        self.ground: Any = None  # None between episodes
-        self.flat = np.zeros(width, np.float32)
+        params = agent.method.init_params(agent.params_rng(), width, self.machine)
+        self.learner = agent.method.init(jax.tree.map(to_device, params), self.machine)
+        self.replay = self._allocate_replay(agent.config.replay, width)
+        self.observation: Any = None  # of the ground environment; None between episodes
+        self.features = np.zeros(width, np.float32)
 
-    def _room(self, capacity: int, width: int) -> Replay:
+    def _allocate_replay(self, capacity: int, width: int) -> Transitions[NDArray[Any]]:
         size = 2 * capacity * width * np.dtype(np.float32).itemsize
-        what = f"{capacity:,} experiences with {width:,} features each"
-        check_memory(what, size, fix="keep fewer (replay=…), or show less of the world")
-        action = self.agent.method.no_action()
+        what = f"{capacity:,} transitions with {width:,} features each"
+        check_memory(what, size, fix="store fewer (replay=…), or use smaller observations")
+        action = self.agent.method.zero_action()
         extras = 1 + len(self.agent.tables.space.reward_functions)
-        return Replay(
+        return Transitions(
             np.zeros((capacity, width), np.float32),
             np.zeros((capacity, *action.shape), action.dtype),
             np.zeros((capacity, width), np.float32),
@@ -84,44 +84,45 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         )
 
     def learn(self, steps: int) -> int:
-        """Take up to so many samples; returns a status."""
+        """Take up to so many samples, and return a status."""
         for _ in range(min(steps, CHUNK)):
             self._step()
             if self.agent.tables.position[kernels.SAMPLES] % self.agent.config.train_every == 0:
-                self._learn()
-        return kernels.RUNNING if np.isfinite(self.learned.loss) else kernels.NOT_FINITE
+                self._update()
+        return kernels.RUNNING if np.isfinite(self.learner.loss) else kernels.NOT_FINITE
 
     def _step(self) -> None:
-        """One sample."""
+        """Take one sample."""
         position, space = self.agent.tables.position, self.agent.tables.space
-        if self.ground is None:
+        if self.observation is None:
             observation, _ = self.env.reset(seed=self.seed)
             self.guard.begin()
             self.seed = None
-            self._see(observation)
+            self._encode(observation)
             position[kernels.CONFIGURATION], position[kernels.AGE] = space.start, 0
-            self.known[self.agent.tables.arrays.counters[space.start]] = True
+            self.seen_counters[self.agent.tables.arrays.counters[space.start]] = True
         x = int(position[kernels.CONFIGURATION])
         action = self._act(x)
-        before, flat = self.product.ground, self.flat
-        called = self._called(action)
-        observation, reward, terminated, truncated, info = self.env.step(called)
+        before, features = self.product.ground, self.features
+        ground_action = self._ground_action(action)
+        observation, reward, terminated, truncated, info = self.env.step(ground_action)
         self.guard.step(reward, terminated, truncated)
         check_told(info)
-        self._see(observation)
-        row = self._row(info["label"])
-        then = space.step(row, x)
+        self._encode(observation)
+        label = self._label_row(info["label"])
+        then = space.step(label, x)
         if self.size != (len(space), len(space.labels)):
-            self._refresh()
-        if not (terminated or truncated):  # as tables do it: see kernels.note
-            self.known[self.agent.tables.arrays.counters[then]] = True
+            self._grow()
+        if not (terminated or truncated):  # as in kernels.note
+            self.seen_counters[self.agent.tables.arrays.counters[then]] = True
         self.guard.check_configuration(space.decode(then))
-        extra = self._extra(before, called, info)
+        extra = self._extra(before, ground_action, info)
         arrays = self.agent.tables.arrays
-        check_reward(float(reward), PAID(arrays, row, x, extra))
-        slot = int(position[kernels.SAMPLES]) % len(self.replay.row)
+        at = label, x
+        check_reward(float(reward), float(pay(arrays.reward[at], arrays.function[at], extra)))
+        slot = int(position[kernels.SAMPLES]) % len(self.replay.label)
         ended = bool(terminated and info["ground_terminated"])
-        new = (flat, action, self.flat, row, ended, extra, x)
+        new = (features, action, self.features, label, ended, extra, x)
         for array, value in zip(self.replay, new, strict=True):
             array[slot] = value
         position[kernels.SAMPLES] += 1
@@ -129,57 +130,68 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         position[kernels.CONFIGURATION] = then
         self.ends[3] += float(reward)
         if terminated or truncated:
-            self._end(info)
+            self._end_episode(info)
 
-    def _see(self, observation: Any) -> None:
+    def _encode(self, observation: Any) -> None:
+        """Take over the ground part of an observation, and compute its features."""
         if type(self.product.encoding) is DictEncoding:
-            self.ground = observation["ground"]
+            self.observation = observation["ground"]
         else:
-            self.ground = self.product.encoding.decode(observation)[0]
-        self.flat = self.agent.encoding.encode_ground(self.ground)
+            self.observation = self.product.encoding.decode(observation)[0]
+        self.features = self.agent.encoding.encode_ground(self.observation)
 
     def _act(self, x: int) -> Any:
-        """An action, to explore with."""
+        """Choose an action to explore with."""
         config, rng = self.agent.config, self.agent.rng
         samples = int(self.agent.tables.position[kernels.SAMPLES])
         if isinstance(config, ActorConfig) and samples < config.warmup:
             return rng.uniform(-1, 1, self.agent.method.size).astype(np.float32)
         if isinstance(config, DeepConfig):
-            exploration = rate_at(config.exploration, samples, int(self.ends[0]))
-            if rng.random() < exploration:
+            rule = self.agent.method.rule
+            if rule is not None:
+                return self._follow(rule, x)
+            if rng.random() < self.exploration:
                 return int(rng.integers(self.agent.method.actions))
         with held():
-            told = (self.learned, self.machine, self.flat, x)
-            greedy = np.asarray(_greedy(*told, method=self.agent.method))
+            given = (self.learner, self.machine, self.features, x)
+            greedy = np.asarray(_greedy(*given, method=self.agent.method))
         if isinstance(config, ActorConfig):
             noise = config.noise * rng.normal(size=greedy.shape)
             return np.clip(greedy + noise, -1, 1).astype(np.float32)
         return int(greedy)
 
-    def _called(self, action: Any) -> Any:
-        """An action as the environment calls it."""
+    def _follow(self, rule: StaticRule, x: int) -> int:
+        """Draw an action from the probabilities of an exploration rule."""
+        with held():
+            given = (self.learner.params, self.machine, self.features, x)
+            values = np.asarray(_values(*given, method=self.agent.method))
+        return rule.choose_in_python(values, self.exploration, self.agent.rng.random())
+
+    def _ground_action(self, action: Any) -> Any:
+        """Convert an action to the action space of the environment."""
         space: Any = self.agent.actions
         if isinstance(space, gym.spaces.Discrete):
             return int(action) + int(space.start)
-        return scaled(action, space.low, space.high)
+        return scale_action(action, space.low, space.high)
 
-    def _row(self, label: frozenset[str]) -> int:
-        """The row of a label; one that was never met gets one."""
+    def _label_row(self, label: frozenset[str]) -> int:
+        """Return the row of a label in the tables; a new label is added."""
         if label not in self.rows:
             self.rows[label] = self.agent.tables.space.add_label(label)
         return self.rows[label]
 
-    def _refresh(self) -> None:
-        """Take over what the space has come to hold: labels, configurations."""
+    def _grow(self) -> None:
+        """Take over the labels and configurations that were added to the space."""
         tables = self.agent.tables
         tables.grow()
         self.size = (len(tables.space), len(tables.space.labels))
         self.machine = self.agent.machine()
-        known = np.zeros(len(self.machine.ending), bool)
-        known[: len(self.known)] = self.known
-        self.known = known
+        seen = np.zeros(len(self.machine.ending), bool)
+        seen[: len(self.seen_counters)] = self.seen_counters
+        self.seen_counters = seen
 
-    def _extra(self, before: Any, called: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+    def _extra(self, before: Any, action: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+        """Return the ground reward, if it is added, and the value of each reward function."""
         functions = self.agent.tables.space.reward_functions
         if len(functions) >= self.replay.extra.shape[1]:
             self._widen(1 + len(functions))
@@ -187,64 +199,67 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         if self.product.add_ground_reward:
             extra[0] = info["ground_reward"]
         for number, function in enumerate(functions):
-            extra[1 + number] = call_reward_function(function, before, called, self.product.ground)
+            extra[1 + number] = call_reward_function(function, before, action, self.product.ground)
         return extra
 
     def _widen(self, width: int) -> None:
-        """Work out what reward functions that were just met would have paid before."""
+        """Compute what newly added reward functions pay for the transitions stored so far."""
         replay, features = self.replay, self.agent.encoding.features
         there = replay.extra.shape[1]
-        wide = np.zeros((len(replay.row), width), np.float32)
+        wide = np.zeros((len(replay.label), width), np.float32)
         wide[:, :there] = replay.extra
         functions = self.agent.tables.space.reward_functions
         size = min(int(self.agent.tables.position[kernels.SAMPLES]), len(wide))
         for slot in range(size):
-            before, after = (features.decode(flat[slot]) for flat in (replay.before, replay.after))
-            called = self._called(replay.action[slot])
+            before, after = (
+                features.decode(stored[slot])
+                for stored in (replay.observation, replay.next_observation)
+            )
+            action = self._ground_action(replay.action[slot])
             for number in range(there - 1, width - 1):
                 wide[slot, 1 + number] = call_reward_function(
-                    functions[number], before, called, after
+                    functions[number], before, action, after
                 )
         self.replay = replay._replace(extra=wide)
 
-    def _learn(self) -> None:
-        """One update."""
+    def _update(self) -> None:
+        """Learn from a counterfactual batch of the replay buffer."""
         agent = self.agent
         samples = int(agent.tables.position[kernels.SAMPLES])
         if samples < agent.config.warmup:
             return
-        size = min(samples, len(self.replay.row))
+        size = min(samples, len(self.replay.label))
         drawn = agent.rng.integers(size, size=agent.config.batch)
-        some = Replay(*(array[drawn] for array in self.replay))
+        real = Transitions(*(array[drawn] for array in self.replay))
         method = agent.method
-        wanted = method.batch * method.imagining.randoms
-        u = agent.rng.random(wanted + method.learning, np.float32)
-        told = (self.known, agent.rates, samples, u[:wanted], u[wanted:])
+        wanted = method.batch * method.sampling.randoms
+        u = agent.rng.random(wanted + method.update_randoms, np.float32)
+        given = (self.seen_counters, agent.rates, samples, u[:wanted], u[wanted:])
         with held():
-            self.learned = _improve(self.learned, self.machine, some, *told, method=method)
+            self.learner = _update(self.learner, self.machine, real, *given, method=method)
 
-    def _end(self, info: dict[str, Any]) -> None:
+    def _end_episode(self, info: dict[str, Any]) -> None:
         episodes, successes, overflows, earned = self.ends
         success = self.guard.success
         self.log.add(int(self.agent.tables.position[kernels.SAMPLES]), earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
-        self.ground = None
+        self.observation = None
 
     def logged(self, first: int = 0) -> Floats:
-        """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""
+        """Return the log of the episodes from this number on, if there is one: [E, 3]."""
         return self.log.rows(first)
 
     def error(self, status: int) -> CraniumError | None:  # noqa: ARG002
-        """The product raises the machine's errors itself."""
+        """Return nothing: the product raises the machine's errors itself."""
         return None
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
-        """Evaluate the greedy policy by running episodes."""
+        """Evaluate the greedy policy in some episodes."""
         return self.evaluator.evaluate_policy(self.policy(), optimum=optimum, confirm=confirm)
 
     def policy(self) -> Any:
-        """Return the learned policy."""
-        return self.agent.policy(self.learned)
+        """Return the greedy policy."""
+        return self.agent.policy(self.learner)
 
 
 def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, agent: DeepAgent) -> None:
@@ -255,27 +270,36 @@ def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, agent: DeepAg
         )
 
 
-def _itself(seen: Any) -> Any:
-    return seen
+def _identity(observation: Array) -> Array:
+    """Return the features of what the replay buffer stores: here, these are stored."""
+    return observation
 
 
 @partial(jax.jit, static_argnames=("method",))
-def _greedy(learned: Any, machine: Any, ground: Any, x: Any, *, method: Any) -> Any:
-    return method.best(learned, machine, ground, x)
+def _greedy(
+    learner: Any, machine: JaxMachine, features: Array, x: Array, *, method: Method[Any, Any, Any]
+) -> Array:
+    return method.greedy_action(learner, machine, features, x)
 
 
 @partial(jax.jit, static_argnames=("method",))
-def _improve(
-    learned: Any,
-    machine: Any,
-    some: Replay,
-    known: Any,
+def _values(params: Any, machine: JaxMachine, features: Array, x: Array, *, method: DQN) -> Array:
+    return method.values(params, machine, features, x)
+
+
+@partial(jax.jit, static_argnames=("method",))
+def _update(
+    learner: Any,
+    machine: JaxMachine,
+    real: Transitions[Array],
+    seen_counters: Array,
     rates: Any,
-    samples: Any,
-    imagining: Any,
-    learning: Any,
+    samples: Array,
+    for_configurations: Array,
+    for_method: Array,
     *,
-    method: Any,
+    method: Method[Any, Any, Any],
 ) -> Any:
-    batch = imagine(some, _itself, known, machine, method.imagining, imagining)
-    return method.improve(learned, machine, batch, rates, jnp.int32(samples), learning)
+    chosen = (seen_counters, machine, method.sampling, for_configurations)
+    batch = counterfactual_batch(real, _identity, *chosen)
+    return method.update(learner, machine, batch, rates, jnp.int32(samples), for_method)

@@ -1,7 +1,7 @@
-"""Act, remember, imagine, learn: one loop for every method and every world, without Python inside.
+"""The compiled training loop: act, store, relabel, update, for every method and every world.
 
-A method is :class:`~cranium.learners.deep.dqn.DQN` or :class:`~cranium.learners.deep.td3.TD3`; a
-world has the methods of :class:`~cranium.learners.deep.arrays.FiniteJaxWorld`.
+A method follows :class:`~cranium.learners.deep.method.Method`, a world
+:class:`~cranium.learners.deep.world.JaxWorld`.
 """
 
 from __future__ import annotations
@@ -13,237 +13,261 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from cranium.learners.deep.arrays import JaxMachine
-from cranium.learners.deep.counterfactual import Replay, draw, imagine
+from cranium.learners.deep.counterfactual import (
+    Transitions,
+    counterfactual_batch,
+    sample_transitions,
+)
+from cranium.learners.deep.machine import JaxMachine, jax_pay
+from cranium.learners.deep.method import Method
+from cranium.learners.deep.world import JaxWorld
 from cranium.learners.tabular.kernels import ACCEPTED, GOES_ON, OVERFLOWED
 
-__all__ = ["Life", "interact", "interact_together", "new_life"]
+__all__ = ["TrainState", "interact", "interact_together", "new_train_state"]
 
 Array = jax.Array
 BLOCK = 64
-"""For how many samples random numbers are drawn at once, which is quicker than for each."""
+"""For how many samples random numbers are drawn at once, which is faster than for each."""
 
 
-class Life(NamedTuple):
-    """Everything that changes."""
+class TrainState(NamedTuple):
+    """Everything that the training loop changes."""
 
     key: Array
     samples: Array
-    state: Any  # of the world
-    x: Array
-    age: Array
-    refused: Array  # whether the machine refused to go on from here
-    ends: Array  # [4]; episodes, successes, overflows, what the running episode paid
-    log: Array  # [M + 1, 3]; as in kernels.advance; the last row is written on when nothing ends
-    known: Array  # [X]; which counter values were seen when the learner chose an action
-    learned: Any
-    replay: Replay
+    world_state: Any  # a pytree
+    configuration: Array
+    elapsed_steps: Array  # of the running episode
+    is_refused: Array  # whether the machine refused the last label
+    statistics: Array  # [4]; episodes, successes, overflows, the return of the running episode
+    log: Array  # [M + 1, 3]; as in kernels.advance; the last row is written when no episode ends
+    seen_counters: Array  # [X]; the counter values that occurred when an action was chosen
+    learner: Any  # a pytree: the state of the method
+    replay: Transitions[Array]
 
 
 # In one piece: one by one, its small operations would take seconds to compile.
 @partial(jax.jit, static_argnames=("method", "capacity", "log"))
-def new_life(
+def new_train_state(
     key: Array,
-    world: Any,
+    world: JaxWorld[Any],
     machine: JaxMachine,
-    weights: Any,
-    state: Any,
+    params: Any,
+    world_state: Any,
     *,
-    method: Any,
+    method: Method[Any, Any, Any],
     capacity: int,
     log: int,
-) -> Life:
-    """Before the first sample, in a state of the world; by default one that is drawn."""
-    if state is None:
-        drawn = jax.random.uniform(jax.random.fold_in(key, 2), (world.beginnings,), jnp.float32)
-        state = world.reset(drawn)
-    seen = world.observe(state)
-    action = method.no_action()
-    kept = (seen, action, seen, jnp.int32(0), jnp.asarray(False), world.no_extra(), jnp.int32(0))
-    replay = Replay(*(jnp.zeros((capacity, *one.shape), one.dtype) for one in kept))
-    known = jnp.zeros(machine.ending.shape, bool).at[machine.counters[machine.start]].set(True)
-    return Life(
+) -> TrainState:
+    """Return the state before the first sample, in a given state of the world or a random one."""
+    if world_state is None:
+        drawn = jax.random.uniform(jax.random.fold_in(key, 2), (world.reset_randoms,), jnp.float32)
+        world_state = world.reset(drawn)
+    observation = world.observe(world_state)
+    empty = Transitions(
+        observation,
+        method.zero_action(),
+        observation,
+        jnp.int32(0),
+        jnp.asarray(False),
+        jnp.zeros(world.num_extras, jnp.float32),
+        jnp.int32(0),
+    )
+    replay = Transitions(*(jnp.zeros((capacity, *one.shape), one.dtype) for one in empty))
+    seen = jnp.zeros(machine.ending.shape, bool).at[machine.counters[machine.initial]].set(True)
+    return TrainState(
         jax.random.fold_in(key, 0),
         jnp.int32(0),
-        state,
-        machine.start,
+        world_state,
+        machine.initial,
         jnp.int32(0),
         jnp.asarray(False),
         jnp.zeros(4, jnp.float32),
         jnp.zeros((log + 1, 3), jnp.float32),
-        known,
-        method.new(weights, machine, world.everything()),
+        seen,
+        method.init(params, machine, world.all_features()),
         replay,
     )
 
 
 @partial(jax.jit, static_argnames=("method",))
 def interact(
-    life: Life,
-    world: Any,
+    state: TrainState,
+    world: JaxWorld[Any],
     machine: JaxMachine,
     rates: Any,
     horizon: Array,
     steps: Array,
     *,
-    method: Any,
-) -> Life:
-    """Take so many samples, unless the machine refuses to go on, and learn after each."""
-    goal = life.samples + steps
+    method: Method[Any, Any, Any],
+) -> TrainState:
+    """Take a number of samples, with an update after each; stop if the machine refuses a label."""
+    goal = state.samples + steps
     draw_block, sample = _sampling(world, machine, rates, horizon, method)
 
-    def going(life: Life) -> Array:
-        return (life.samples < goal) & ~life.refused
+    def is_going(state: TrainState) -> Array:
+        return (state.samples < goal) & ~state.is_refused
 
-    def take_block(life: Life) -> Life:
-        first, numbers = life.samples, draw_block(life.key, life.samples)
-        found: Life = jax.lax.while_loop(
-            lambda life: going(life) & (life.samples < first + BLOCK),
-            lambda life: sample(life, numbers[life.samples - first]),
-            life,
+    def take_block(state: TrainState) -> TrainState:
+        first, numbers = state.samples, draw_block(state.key, state.samples)
+        found: TrainState = jax.lax.while_loop(
+            lambda state: is_going(state) & (state.samples < first + BLOCK),
+            lambda state: sample(state, numbers[state.samples - first]),
+            state,
         )
         return found
 
-    found: Life = jax.lax.while_loop(going, take_block, life)
+    found: TrainState = jax.lax.while_loop(is_going, take_block, state)
     return found
 
 
 @partial(jax.jit, static_argnames=("method",))
 def interact_together(
-    lives: Life,
-    world: Any,
+    states: TrainState,
+    world: JaxWorld[Any],
     machine: JaxMachine,
     rates: Any,
     horizon: Array,
     steps: Array,
     *,
-    method: Any,
-) -> Life:
-    """The same for several lives at once, one row each.
+    method: Method[Any, Any, Any],
+) -> TrainState:
+    """Do the same for several train states at once, one row each.
 
-    The number of samples is one for all: if each had its own, all that they remember would be
-    copied in every step. A life whose machine refuses stands still.
+    The number of samples is the same for all: if each had its own, all replay buffers would be
+    copied in every step. A train state whose machine refuses a label stands still.
     """
-    goal = lives.samples + steps
+    goal = states.samples + steps
     draw_block, sample = _sampling(world, machine, rates, horizon, method)
-    rows: Any = [None if name == "samples" else 0 for name in Life._fields]
-    step = jax.vmap(sample, in_axes=(Life(*rows), 0), out_axes=Life(*rows))
+    rows: Any = [None if name == "samples" else 0 for name in TrainState._fields]
+    step = jax.vmap(sample, in_axes=(TrainState(*rows), 0), out_axes=TrainState(*rows))
 
-    def take_block(lives: Life) -> Life:
-        first = lives.samples
-        numbers = jax.vmap(draw_block, in_axes=(0, None), out_axes=1)(lives.key, first)
-        found: Life = jax.lax.while_loop(
-            lambda lives: lives.samples < jnp.minimum(goal, first + BLOCK),
-            lambda lives: step(lives, numbers[lives.samples - first]),
-            lives,
+    def take_block(states: TrainState) -> TrainState:
+        first = states.samples
+        numbers = jax.vmap(draw_block, in_axes=(0, None), out_axes=1)(states.key, first)
+        found: TrainState = jax.lax.while_loop(
+            lambda states: states.samples < jnp.minimum(goal, first + BLOCK),
+            lambda states: step(states, numbers[states.samples - first]),
+            states,
         )
         return found
 
-    found: Life = jax.lax.while_loop(lambda lives: lives.samples < goal, take_block, lives)
+    found: TrainState = jax.lax.while_loop(lambda states: states.samples < goal, take_block, states)
     return found
 
 
 def _sampling(
-    world: Any, machine: JaxMachine, rates: Any, horizon: Array, method: Any
-) -> tuple[Callable[[Array, Array], Array], Callable[[Life, Array], Life]]:
-    """How the random numbers of a block are drawn; one sample, and what is learned after it."""
+    world: JaxWorld[Any],
+    machine: JaxMachine,
+    rates: Any,
+    horizon: Array,
+    method: Method[Any, Any, Any],
+) -> tuple[Callable[[Array, Array], Array], Callable[[TrainState, Array], TrainState]]:
+    """Return what draws the random numbers of a block, and what takes a sample with an update."""
     parts = (
-        method.acting,
-        world.randoms,
-        world.beginnings,
+        method.act_randoms,
+        world.step_randoms,
+        world.reset_randoms,
         method.batch,
-        method.batch * method.imagining.randoms,
-        method.learning,
+        method.batch * method.sampling.randoms,
+        method.update_randoms,
     )
     cuts = [sum(parts[: i + 1]) for i in range(len(parts) - 1)]
 
     def draw_block(key: Array, first: Array) -> Array:
-        # Every sample has random numbers of its own, however often somebody looks in between.
+        # Every sample has random numbers of its own, however often the loop is interrupted.
         keys = jax.vmap(partial(jax.random.fold_in, key))(first + jnp.arange(BLOCK))
         numbers: Array = jax.vmap(lambda key: jax.random.uniform(key, (sum(parts),), jnp.float32))(
             keys
         )
         return numbers
 
-    def sample(life: Life, u: Array) -> Life:
-        acting, stepping, beginning, *others = jnp.split(u, cuts)
+    def sample(state: TrainState, u: Array) -> TrainState:
+        for_act, for_step, for_reset, *for_update = jnp.split(u, cuts)
 
-        def live(life: Life) -> Life:
-            ground = world.show(world.observe(life.state))
-            told = (rates, life.samples, life.ends[0], acting)
-            action = method.act(life.learned, machine, ground, life.x, *told)
-            return _live(life, world, machine, action, horizon, stepping, beginning)
+        def step(state: TrainState) -> TrainState:
+            features = world.features(world.observe(state.world_state))
+            progress = (state.samples, state.statistics[0])
+            action = method.act(
+                state.learner, machine, features, state.configuration, rates, *progress, for_act
+            )
+            return _step(state, world, machine, action, horizon, for_step, for_reset)
 
-        # A loop of one round, which XLA cannot know: it would merge the writing of what happened
-        # with the drawing of a batch, and for that copy everything that is remembered.
-        begun = life.samples
-        life = jax.lax.while_loop(lambda life: life.samples == begun, live, life)
-        if method.train_every == 1 and not method.waits:
-            return _learn(life, world, machine, rates, method, *others)
-        due = (life.samples % method.train_every == 0) & (life.samples >= rates.warmup)
-        learn = partial(_learn, life, world, machine, rates, method, *others)
-        learned = jax.lax.cond(due, lambda: learn().learned, lambda: life.learned)
-        return life._replace(learned=learned)
+        # A loop of one round, which XLA cannot know: it would merge the writing of a transition
+        # with the drawing of a batch, and for that copy the whole replay buffer.
+        begun = state.samples
+        state = jax.lax.while_loop(lambda state: state.samples == begun, step, state)
+        update = partial(_update, state, world, machine, rates, method, *for_update)
+        if method.train_every == 1 and not method.has_long_warmup:
+            return update()
+        due = (state.samples % method.train_every == 0) & (state.samples >= rates.warmup)
+        learner = jax.lax.cond(due, lambda: update().learner, lambda: state.learner)
+        return state._replace(learner=learner)
 
     return draw_block, sample
 
 
-def _live(
-    life: Life,
-    world: Any,
+def _step(
+    state: TrainState,
+    world: JaxWorld[Any],
     machine: JaxMachine,
     action: Array,
     horizon: Array,
-    stepping: Array,
-    beginning: Array,
-) -> Life:
-    """See what comes of an action."""
-    state, row, ended, extra = world.step(life.state, action, stepping)
-    slot = life.samples % life.replay.row.shape[0]
-    seen = (world.observe(life.state), action, world.observe(state))
-    new = (*seen, row, ended, extra, life.x)
-    replay = Replay(*(a.at[slot].set(b) for a, b in zip(life.replay, new, strict=True)))
-    after = jnp.where(life.refused, -1, machine.next_configuration[row, life.x])
-    then = jnp.where(after < 0, life.x, after)
-    samples, age = life.samples + 1, life.age + 1
-    paid = life.ends[3] + machine.pay(row, life.x, extra)
+    for_step: Array,
+    for_reset: Array,
+) -> TrainState:
+    """Take an action, store the transition, and reset the world if the episode ends."""
+    world_state, label, terminated, extra = world.step(state.world_state, action, for_step)
+    slot = state.samples % state.replay.label.shape[0]
+    x = state.configuration
+    observations = (world.observe(state.world_state), action, world.observe(world_state))
+    new = Transitions(*observations, label, terminated, extra, x)
+    replay = Transitions(*(a.at[slot].set(b) for a, b in zip(state.replay, new, strict=True)))
+    after = jnp.where(state.is_refused, -1, machine.next_configuration[label, x])
+    then = jnp.where(after < 0, x, after)
+    samples, elapsed = state.samples + 1, state.elapsed_steps + 1
+    reward = jax_pay(machine.reward[label, x], machine.reward_function[label, x], extra)
+    earned = state.statistics[3] + reward
     ending = machine.ending[then]
-    over = (ended | (ending != GOES_ON) | (age >= horizon)) & (after >= 0)
+    over = (terminated | (ending != GOES_ON) | (elapsed >= horizon)) & (after >= 0)
     success = ending == ACCEPTED
-    entry = jnp.stack([samples.astype(jnp.float32), paid, success.astype(jnp.float32)])
-    rows = life.log.shape[0] - 1
-    place = jnp.where(over, life.ends[0].astype(jnp.int32) % rows, rows)
-    counted = jnp.stack([jnp.float32(1.0), success, ending == OVERFLOWED, jnp.float32(0.0)])
-    ends = life.ends + counted * over
+    entry = jnp.stack([samples.astype(jnp.float32), earned, success.astype(jnp.float32)])
+    last = state.log.shape[0] - 1
+    row = jnp.where(over, state.statistics[0].astype(jnp.int32) % last, last)
+    counts = jnp.stack([jnp.float32(1.0), success, ending == OVERFLOWED, jnp.float32(0.0)])
+    statistics = state.statistics + counts * over
     pick: Any = partial(jnp.where, over)
-    return life._replace(
+    following = pick(machine.initial, then)
+    return state._replace(
         samples=samples,
-        state=jax.tree.map(pick, world.reset(beginning), state),
-        x=pick(machine.start, then),
-        age=pick(0, age),
-        refused=after < 0,
-        ends=ends.at[3].set(pick(0.0, paid)),
-        log=life.log.at[place].set(entry),
-        known=life.known.at[machine.counters[pick(machine.start, then)]].set(True),
+        world_state=jax.tree.map(pick, world.reset(for_reset), world_state),
+        configuration=following,
+        elapsed_steps=pick(0, elapsed),
+        is_refused=after < 0,
+        statistics=statistics.at[3].set(pick(0.0, earned)),
+        log=state.log.at[row].set(entry),
+        seen_counters=state.seen_counters.at[machine.counters[following]].set(True),
         replay=replay,
     )
 
 
-def _learn(
-    life: Life,
-    world: Any,
+def _update(
+    state: TrainState,
+    world: JaxWorld[Any],
     machine: JaxMachine,
     rates: Any,
-    method: Any,
-    drawing: Array,
-    imagining: Array,
-    learning: Array,
-) -> Life:
-    """One update, on what happened and what might have happened."""
-    size = jnp.minimum(life.samples, life.replay.row.shape[0])
-    own = jax.random.fold_in(jax.random.fold_in(life.key, life.samples), 1)
-    some = draw(life.replay, size, drawing, own)
-    batch = imagine(some, world.show, life.known, machine, method.imagining, imagining)
-    told = (rates, life.samples, learning, world.everything())
-    learned = method.improve(life.learned, machine, batch, *told)
-    return life._replace(learned=learned)
+    method: Method[Any, Any, Any],
+    for_drawing: Array,
+    for_configurations: Array,
+    for_method: Array,
+) -> TrainState:
+    """Learn from a counterfactual batch of the replay buffer."""
+    size = jnp.minimum(state.samples, state.replay.label.shape[0])
+    key = jax.random.fold_in(jax.random.fold_in(state.key, state.samples), 1)
+    real = sample_transitions(state.replay, size, for_drawing, key)
+    chosen = (state.seen_counters, machine, method.sampling, for_configurations)
+    batch = counterfactual_batch(real, world.features, *chosen)
+    learner = method.update(
+        state.learner, machine, batch, rates, state.samples, for_method, world.all_features()
+    )
+    return state._replace(learner=learner)

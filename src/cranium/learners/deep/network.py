@@ -1,8 +1,8 @@
-"""What a network computes: with NumPy, where a policy acts, and with JAX, where it learns.
+"""The default network, a multilayer perceptron: in NumPy for policies, in JAX for training.
 
 The first layer is split into a part for the ground observation and a part for the configuration.
-It is linear, so both are worked out once and added: imagining many configurations of one
-observation costs no more there than imagining one.
+It is linear, so both are computed once and added: relabelling an observation with many
+configurations costs no more there than with one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Network(NamedTuple):
 
 
 def forward(network: Network, ground: Any, machine: Any, xp: Any = np) -> Any:
-    """The outputs, for features that are broadcast against each other: [..., G], [..., M].
+    """Compute the outputs for features that broadcast against each other: [..., G], [..., M].
 
     Example:
         >>> one = np.ones((1, 1))
@@ -37,7 +37,7 @@ def forward(network: Network, ground: Any, machine: Any, xp: Any = np) -> Any:
 
 
 def all_heads(network: Network, ground: Any, actions: int, xp: Any = np) -> Any:
-    """The outputs of a network with a head for each configuration: [..., X, A]."""
+    """Compute the outputs of a network with a head for each configuration: [..., X, A]."""
     out = _rest(network, ground @ network.ground + network.bias, xp)
     return out.reshape(*out.shape[:-1], -1, actions)
 

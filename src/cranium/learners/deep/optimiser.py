@@ -1,4 +1,4 @@
-"""How networks begin and learn: Adam, by hand. No library earns its place for so little."""
+"""Initial weights, Adam, and the Huber loss."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from jax.scipy.special import ndtri
 from cranium.learners.deep.network import Network
 from cranium.learners.memory_limit import check_memory
 
-__all__ = ["Adam", "adam", "huber", "new_adam", "new_network", "normal"]
+__all__ = ["Adam", "adam", "huber", "init_adam", "init_network", "normal"]
 
 Array = jax.Array
 
 
-def new_network(
+def init_network(
     rng: np.random.Generator, ground: int, machine: int, hidden: tuple[int, ...], out: int
 ) -> Network:
-    """Weights drawn evenly within 1/√(inputs), as PyTorch does.
+    """Draw weights uniformly within 1/√(inputs), as PyTorch does.
 
-    With NumPy: what JAX would draw once takes it a second to compile.
+    NumPy draws them, because JAX would take a second to compile that.
     """
     sizes = list(pairwise((ground + machine, *hidden, out)))
     count = sum(inputs * outputs for inputs, outputs in sizes)
@@ -49,8 +49,8 @@ class Adam(NamedTuple):
     updates: Array
 
 
-def new_adam(weights: Any) -> Adam:
-    """Nothing was seen yet."""
+def init_adam(weights: Any) -> Adam:
+    """Return the state before the first gradient."""
     zeros = jax.tree.map(jnp.zeros_like, weights)
     return Adam(zeros, zeros, jnp.zeros((), jnp.float32))
 
@@ -58,7 +58,7 @@ def new_adam(weights: Any) -> Adam:
 def adam(
     weights: Any, gradient: Any, state: Adam, rate: Array | float, *, active: Array | bool = True
 ) -> tuple[Any, Adam]:
-    """One step (β₁ = 0.9, β₂ = 0.999, ε = 1e-8); nothing happens where it is not active."""
+    """Take one step of Adam (β₁ = 0.9, β₂ = 0.999, ε = 1e-8), or none if it is not active."""
     scale = jnp.asarray(active, jnp.float32)
     count = state.updates + scale
     keep = 1.0 - scale
@@ -77,11 +77,11 @@ def adam(
 
 
 def huber(error: Array, most: float = 1.0) -> Array:
-    """Half the square up to some error, then straight on: what an outlier pulls is bounded."""
+    """Compute the Huber loss: quadratic up to an error of ``most``, and linear beyond."""
     size = jnp.abs(error)
     return jnp.where(size < most, 0.5 * error * error, most * (size - 0.5 * most))
 
 
 def normal(u: Array) -> Array:
-    """Normal numbers from even ones."""
+    """Convert uniform random numbers to normal ones."""
     return ndtri(jnp.clip(u, 1e-6, 1.0 - 1e-6))

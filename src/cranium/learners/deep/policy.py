@@ -1,4 +1,4 @@
-"""What a network has learned, as a policy. It needs no JAX."""
+"""The policies of deep learners. They need no JAX."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from cranium.learners.deep.policy_files import (
 from cranium.learners.serialisation import configurations_from, whole
 from cranium.worlds.observations import format_observation
 
-__all__ = ["ActorPolicy", "NetworkPolicy", "network_from", "scaled"]
+__all__ = ["ActorPolicy", "NetworkPolicy", "network_from", "scale_action"]
 
 CHUNK = 1 << 20
-"""How many hidden units are worked out at once, at most."""
+"""The greatest number of hidden units that are computed at once."""
 
 
 class _Policy(Acting):
-    """What policies of networks share: features, and what others ask a policy for."""
+    """The common part of both: features, and the interface of a policy."""
 
     encoding: BoxEncoding
     automaton: CountingRewardAutomaton
@@ -46,10 +46,10 @@ class _Policy(Acting):
         return self.encoding.ground
 
     def ground(self, observation: Any) -> NDArray[np.float32]:
-        """The features of an observation."""
-        with np.errstate(over="ignore"):  # too great for single precision, it is infinite
+        """Compute the features of an observation."""
+        with np.errstate(over="ignore"):  # too large for single precision, it becomes infinite
             found = self._features(observation)
-        if not np.isfinite(found).all():  # what a network made of them would be no action
+        if not np.isfinite(found).all():  # the network's outputs would be NaN
             raise PolicyError(
                 f"the observation {format_observation(observation)} has numbers that are not "
                 "finite in single precision",
@@ -71,31 +71,31 @@ class _Policy(Acting):
             raise PolicyError(problem.message, fix=fix) from None
 
     def machine(self, configuration: Configuration) -> NDArray[np.float32]:
-        """The features of a configuration."""
+        """Compute the features of a configuration."""
         return self.encoding.encode_configuration(configuration)
 
     def with_unknown(self, unknown: str) -> Self:  # noqa: ARG002
-        """The same policy: nothing is unknown to a network."""
+        """Return the same policy: a network has values for every observation."""
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class NetworkPolicy(_Policy):
-    """The greedy policy of a network that values actions.
+    """The greedy policy of a Q-network.
 
-    It has an answer to every observation of its space, and to every configuration: also to counter
-    values that were never met, right or wrong. (With a head for each configuration only to those
-    that have one.)
+    It has an action for every observation of its space and for every configuration, also for
+    counter values that never occurred in training. (With a head for each configuration, only for
+    those that have one.)
 
     Attributes:
         network: The weights.
-        encoding: Makes ground observations and configurations into features.
+        encoding: Computes the features of ground observations and configurations.
         automaton: The task.
-        num_actions: How many actions there are.
-        first_action: What the environment calls action 0.
+        num_actions: The number of actions.
+        first_action: The number of the first action in the environment.
         configurations: Those with a head of their own, if there are heads.
-        world: The fingerprint of the world in which it was trained, part by part.
-        about: How it was made: the learner, its settings, the seed, the samples.
+        world: The fingerprint of the environment in which it was trained, part by part.
+        about: The metadata of the run: the learner, its settings, the seed, the samples.
         product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
     """
 
@@ -115,12 +115,12 @@ class NetworkPolicy(_Policy):
         configuration: Configuration,
         rng: np.random.Generator | None = None,  # noqa: ARG002 - as other policies
     ) -> int:
-        """The best action, as the environment calls it."""
+        """Return the greedy action, in the action space of the environment."""
         best = int(np.argmax(self.values([observation], [configuration])[0, 0]))
         return best + self.first_action
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
+        """Save it in a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
         save_network(self, path)
 
     @property
@@ -131,7 +131,7 @@ class NetworkPolicy(_Policy):
     def values(
         self, observations: Sequence[Any], configurations: Sequence[Configuration]
     ) -> NDArray[np.float32]:
-        """Q, for each observation and each configuration: [O, X, A]."""
+        """Compute Q for each observation and each configuration: [O, X, A]."""
         ground = np.array([self.ground(seen) for seen in observations])
         if self.configurations:
             columns = [self.place(x) for x in configurations]
@@ -147,12 +147,12 @@ class NetworkPolicy(_Policy):
         return np.concatenate(parts)
 
     def number(self, observation: Any) -> int:
-        """Networks know observations by their features, not by numbers."""
+        """Return 0, after checking the observation: networks do not number observations."""
         self.ground(observation)
         return 0
 
     def place(self, configuration: Configuration) -> int:
-        """Which head belongs to a configuration; 0 if all have one network."""
+        """Return the head of a configuration; 0 if the network has only one."""
         if not self.configurations:
             return 0
         try:
@@ -169,7 +169,7 @@ class NetworkPolicy(_Policy):
         configurations: Sequence[Configuration],
         any_action: int,
     ) -> NDArray[np.int64]:
-        """Return the greedy actions of several observations and configurations, from 0: [O, X].
+        """Return the greedy actions for all of them, counted from 0: [O, X].
 
         ``any_action - 1`` stands where asking the policy would be an error.
         """
@@ -183,16 +183,16 @@ class NetworkPolicy(_Policy):
 
 @dataclass(frozen=True, eq=False)
 class ActorPolicy(_Policy):
-    """What the actor of TD3 does: continuous actions, without noise.
+    """The policy of the actor of TD3: continuous actions, without noise.
 
     Attributes:
         network: The weights of the actor.
-        encoding: Makes ground observations and configurations into features.
+        encoding: Computes the features of ground observations and configurations.
         automaton: The task.
-        low: The least action of the environment. [D]
-        high: The greatest. [D]
-        world: The fingerprint of the world in which it was trained, part by part.
-        about: How it was made.
+        low: The lower bounds of actions. [D]
+        high: The upper bounds. [D]
+        world: The fingerprint of the environment in which it was trained, part by part.
+        about: The metadata of the run.
         product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
     """
 
@@ -211,12 +211,12 @@ class ActorPolicy(_Policy):
         configuration: Configuration,
         rng: np.random.Generator | None = None,  # noqa: ARG002 - as other policies
     ) -> NDArray[np.floating[Any]]:
-        """The action, as the environment calls it."""
+        """Return the action, in the action space of the environment."""
         inner = forward(self.network, self.ground(observation), self.machine(configuration))
-        return scaled(np.tanh(inner), self.low, self.high)
+        return scale_action(np.tanh(inner), self.low, self.high)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it into a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
+        """Save it in a ``.npz`` file, which :meth:`cranium.Policy.load` reads."""
         save_actor(self, path)
 
     @property
@@ -225,9 +225,9 @@ class ActorPolicy(_Policy):
         return spaces.Box(self.low, self.high, dtype=self.low.dtype.type)
 
 
-def scaled(action: Any, low: Any, high: Any) -> NDArray[np.floating[Any]]:
-    """An action from -1 to 1 as the environment calls it."""
-    # In the precision of the bounds, or it might be beyond them.
+def scale_action(action: Any, low: Any, high: Any) -> NDArray[np.floating[Any]]:
+    """Scale an action from [-1, 1] to the bounds of the environment."""
+    # In the precision of the bounds, because rounding could exceed them.
     inside: NDArray[np.floating[Any]] = np.asarray(low + (action + 1) / 2 * (high - low), low.dtype)
     kept: NDArray[np.floating[Any]] = np.clip(inside, low, high)
     return kept

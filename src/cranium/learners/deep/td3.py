@@ -1,4 +1,4 @@
-"""TD3 for continuous actions, and counterfactual TD3: the same updates, on what is imagined."""
+"""TD3 for continuous actions, and counterfactual TD3: the same, on counterfactual batches."""
 
 from __future__ import annotations
 
@@ -8,35 +8,40 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.arrays import JaxMachine
-from cranium.learners.deep.counterfactual import Batch, Imagining, outcome
+from cranium.learners.deep.counterfactual import (
+    ConfigurationSampling,
+    CounterfactualBatch,
+    relabel_batch,
+)
+from cranium.learners.deep.machine import JaxMachine
 from cranium.learners.deep.network import Network, forward
-from cranium.learners.deep.optimiser import Adam, adam, new_adam, new_network, normal
+from cranium.learners.deep.optimiser import Adam, adam, init_adam, init_network, normal
 
-__all__ = ["TD3", "TD3Rates"]
+__all__ = ["TD3", "TD3Rates", "TD3State"]
 
 Array = jax.Array
+Critics = tuple[Network, Network]
 
 
-class Networks(NamedTuple):
-    """One that acts, and two that value: the lesser of two values is less often too high."""
+class ActorCritic(NamedTuple):
+    """The actor, and two critics: the lesser of two values is less often too high."""
 
     actor: Network
-    critics: tuple[Network, Network]
+    critics: Critics
 
 
-class Learned(NamedTuple):
-    """What changes by learning."""
+class TD3State(NamedTuple):
+    """What an update changes."""
 
-    network: Networks
-    target: Networks
+    params: ActorCritic
+    target: ActorCritic
     actor_adam: Adam
     critic_adam: Adam
     loss: Array
 
 
 class TD3Rates(NamedTuple):
-    """Numbers that may change without compiling again."""
+    """Settings that may change without compiling again."""
 
     learning_rate: Any
     discount: Any
@@ -49,149 +54,163 @@ class TD3Rates(NamedTuple):
 
 
 class TD3(NamedTuple):
-    """What the loop is compiled for: actions of D numbers from -1 to 1."""
+    """The settings for which the training loop is compiled: actions of D numbers from -1 to 1."""
 
-    size: int
+    size: int  # D
     hidden: tuple[int, ...]
     batch: int
-    imagining: Imagining
+    sampling: ConfigurationSampling
     train_every: int
     delay: int
 
     @property
-    def acting(self) -> int:
-        """How many random numbers an action takes."""
+    def act_randoms(self) -> int:
+        """The number of random numbers that an action takes."""
         return self.size
 
     @property
-    def learning(self) -> int:
-        """How many random numbers an update takes, besides those of the batch."""
+    def update_randoms(self) -> int:
+        """The number of random numbers that an update takes, besides those of the batch."""
         return self.batch * self.size
 
     @property
-    def waits(self) -> bool:
-        """Whether it takes many samples before it learns: then updates are left out, not undone."""
+    def has_long_warmup(self) -> bool:
+        """Whether updates during the warmup are skipped, not computed and undone."""
         return True
 
-    def no_action(self) -> Array:
-        """An action like any other, for the size of the replay."""
+    def zero_action(self) -> Array:
+        """An action of zeros, whose shape and type the replay buffer takes over."""
         return jnp.zeros(self.size, jnp.float32)
 
-    def weights(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> Networks:
-        """The weights that it begins with."""
+    def init_params(
+        self, rng: np.random.Generator, ground: int, machine: JaxMachine
+    ) -> ActorCritic:
+        """Draw the initial weights, for so many features of ground observations."""
         features = machine.features.shape[1]
-        actor = new_network(rng, ground, features, self.hidden, self.size)
+        actor = init_network(rng, ground, features, self.hidden, self.size)
         one, other = (
-            new_network(rng, ground + self.size, features, self.hidden, 1) for _ in range(2)
+            init_network(rng, ground + self.size, features, self.hidden, 1) for _ in range(2)
         )
-        return Networks(actor, (one, other))
+        return ActorCritic(actor, (one, other))
 
-    def new(self, networks: Networks, machine: JaxMachine, _: Any = None) -> Learned:  # noqa: ARG002
-        """Before the first update."""
-        states = new_adam(networks.actor), new_adam(networks.critics)
-        return Learned(networks, networks, *states, jnp.zeros((), jnp.float32))
+    def init(
+        self,
+        params: ActorCritic,
+        machine: JaxMachine,  # noqa: ARG002 - as other methods
+        all_features: Array | None = None,  # noqa: ARG002
+    ) -> TD3State:
+        """Return the state before the first update."""
+        optimisers = init_adam(params.actor), init_adam(params.critics)
+        return TD3State(params, params, *optimisers, jnp.zeros((), jnp.float32))
 
-    def greedy(self, actor: Network, machine: JaxMachine, ground: Array, x: Array) -> Array:
-        """What the actor does: [..., D]."""
-        return jnp.tanh(forward(actor, ground, machine.features[x], jnp))
-
-    def best(self, learned: Learned, machine: JaxMachine, ground: Array, x: Array) -> Array:
-        """The action without noise: [..., D]."""
-        return self.greedy(learned.network.actor, machine, ground, x)
+    def greedy_action(
+        self, learner: TD3State, machine: JaxMachine, features: Array, x: Array
+    ) -> Array:
+        """Return the actions of the actor, without noise: [..., D]."""
+        return _act(learner.params.actor, machine, features, x)
 
     def act(
         self,
-        learned: Learned,
+        learner: TD3State,
         machine: JaxMachine,
-        ground: Array,
+        features: Array,
         x: Array,
         rates: TD3Rates,
         samples: Array,
         episodes: Array,  # noqa: ARG002 - as other methods
         u: Array,
     ) -> Array:
-        """The actor's action and some noise; anything at first."""
-        best = self.best(learned, machine, ground, x)
-        tried = jnp.clip(best + rates.noise * normal(u), -1.0, 1.0)
-        return jnp.where(samples < rates.warmup, 2.0 * u - 1.0, tried)
+        """Add noise to the actor's action; during the warmup, draw a uniform one."""
+        greedy = self.greedy_action(learner, machine, features, x)
+        noisy = jnp.clip(greedy + rates.noise * normal(u), -1.0, 1.0)
+        return jnp.where(samples < rates.warmup, 2.0 * u - 1.0, noisy)
 
-    def improve(
+    def update(
         self,
-        learned: Learned,
+        learner: TD3State,
         machine: JaxMachine,
-        batch: Batch,
+        batch: CounterfactualBatch,
         rates: TD3Rates,
         samples: Array,
         u: Array,
-        everything: Any = None,  # noqa: ARG002
-    ) -> Learned:
-        """One step of gradient descent; every so often one for the actor, too."""
+        all_features: Array | None = None,  # noqa: ARG002
+    ) -> TD3State:
+        """Take one step of gradient descent with the critics, and a delayed one with the actor."""
         active = samples >= rates.warmup
-        found = outcome(machine, batch, rates.discount)
-        total = jnp.maximum(found.weight.sum(), 1.0)
+        towards = relabel_batch(machine, batch, rates.discount)
+        total = jnp.maximum(towards.weight.sum(), 1.0)
         noise = rates.target_noise * normal(u.reshape(-1, 1, self.size))
         noise = jnp.clip(noise, -rates.noise_clip, rates.noise_clip)
-        then = self.greedy(learned.target.actor, machine, batch.after, found.then)
-        then = jnp.clip(then + noise, -1.0, 1.0)
-        ahead = _both(learned.target.critics, machine, batch.after, then, found.then).min(0)
-        goal = found.reward + rates.discount * found.going * ahead
-        shape = (*found.then.shape, self.size)
-        done = jnp.broadcast_to(batch.action[:, None], shape)
+        next_action = _act(learner.target.actor, machine, batch.next_features, towards.target)
+        next_action = jnp.clip(next_action + noise, -1.0, 1.0)
+        next_value = _both_values(
+            learner.target.critics, machine, batch.next_features, next_action, towards.target
+        ).min(0)
+        target_value = towards.reward + rates.discount * towards.continues * next_value
+        shape = (*towards.target.shape, self.size)
+        taken = jnp.broadcast_to(batch.real.action[:, None], shape)
 
-        def loss(critics: Any) -> Array:
-            q = _both(critics, machine, batch.before, done, batch.x)
-            error: Array = (found.weight * (q - goal) ** 2).sum() / total
+        def critic_loss(critics: Critics) -> Array:
+            q = _both_values(critics, machine, batch.features, taken, batch.source)
+            error: Array = (towards.weight * (q - target_value) ** 2).sum() / total
             return error
 
-        value, gradient = jax.value_and_grad(loss)(learned.network.critics)
+        value, gradient = jax.value_and_grad(critic_loss)(learner.params.critics)
         rate = rates.learning_rate
         critics, critic_adam = adam(
-            learned.network.critics, gradient, learned.critic_adam, rate, active=active
+            learner.params.critics, gradient, learner.critic_adam, rate, active=active
         )
 
-        def regret(actor: Network) -> Array:
-            q = _reached(actor, critics[0], machine, batch, shape, rates.restraint)
-            return -(found.weight * q).sum() / total
+        def actor_loss(actor: Network) -> Array:
+            q = _actor_value(actor, critics[0], machine, batch, shape, rates.restraint)
+            return -(towards.weight * q).sum() / total
 
         due = active & (samples % (self.delay * self.train_every) == 0)
 
-        def follow() -> tuple[Network, Adam]:
-            slope = jax.grad(regret)(learned.network.actor)
-            return adam(learned.network.actor, slope, learned.actor_adam, rate, active=due)
+        def update_actor() -> tuple[Network, Adam]:
+            slope = jax.grad(actor_loss)(learner.params.actor)
+            return adam(learner.params.actor, slope, learner.actor_adam, rate, active=due)
 
         actor, actor_adam = jax.lax.cond(
-            due, follow, lambda: (learned.network.actor, learned.actor_adam)
+            due, update_actor, lambda: (learner.params.actor, learner.actor_adam)
         )
-        network = Networks(actor, critics)
+        params = ActorCritic(actor, critics)
         share = rates.polyak * due
-        target = jax.tree.map(lambda t, w: t + share * (w - t), learned.target, network)
-        return Learned(network, target, actor_adam, critic_adam, value)
+        target = jax.tree.map(lambda t, w: t + share * (w - t), learner.target, params)
+        return TD3State(params, target, actor_adam, critic_adam, value)
 
 
-def _value(critic: Network, machine: JaxMachine, ground: Array, action: Array, x: Array) -> Array:
-    """Q of one critic: [B, K]."""
-    shape = action.shape[:-1]
-    wide = jnp.broadcast_to(ground, (*shape, ground.shape[-1]))
+def _act(actor: Network, machine: JaxMachine, features: Array, x: Array) -> Array:
+    """Compute the actions of an actor: [..., D]."""
+    return jnp.tanh(forward(actor, features, machine.features[x], jnp))
+
+
+def _value(critic: Network, machine: JaxMachine, features: Array, action: Array, x: Array) -> Array:
+    """Compute Q with one critic: [B, K]."""
+    wide = jnp.broadcast_to(features, (*action.shape[:-1], features.shape[-1]))
     both = jnp.concatenate([wide, action], axis=-1)
     q: Array = forward(critic, both, machine.features[x], jnp)[..., 0]
     return q
 
 
-def _reached(
+def _actor_value(
     actor: Network,
     critic: Network,
     machine: JaxMachine,
-    batch: Batch,
+    batch: CounterfactualBatch,
     shape: tuple[int, ...],
     restraint: Array,
 ) -> Array:
-    """Q of what the actor does, less what it costs: [B, K]."""
-    wish = jnp.broadcast_to(forward(actor, batch.before, machine.features[batch.x], jnp), shape)
-    q = _value(critic, machine, batch.before, jnp.tanh(wish), batch.x)
-    # Where tanh is flat there is no way back, and a new critic's errors lead there.
-    return q - restraint * (wish**2).sum(-1)
+    """Compute Q of the actor's actions, less the restraint on its outputs: [B, K]."""
+    output = forward(actor, batch.features, machine.features[batch.source], jnp)
+    output = jnp.broadcast_to(output, shape)
+    q = _value(critic, machine, batch.features, jnp.tanh(output), batch.source)
+    # Where tanh is flat the gradient vanishes, and the errors of a new critic lead there.
+    return q - restraint * (output**2).sum(-1)
 
 
-def _both(critics: Any, machine: JaxMachine, ground: Array, action: Array, x: Array) -> Array:
-    """Q of both critics: [2, B, K]."""
-    return jnp.stack([_value(critic, machine, ground, action, x) for critic in critics])
+def _both_values(
+    critics: Critics, machine: JaxMachine, features: Array, action: Array, x: Array
+) -> Array:
+    """Compute Q with both critics: [2, B, K]."""
+    return jnp.stack([_value(critic, machine, features, action, x) for critic in critics])

@@ -1,4 +1,4 @@
-"""Several seeds in one loop of JAX: for processors that have more to give than one seed takes."""
+"""Several seeds in one compiled loop, for devices that one seed does not fill."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ __all__ = ["can_be_together", "learn_together"]
 
 
 def can_be_together(runs: Sequence[Any]) -> bool:
-    """Whether runs can share a loop: their worlds are arrays."""
+    """Whether runs can share a loop: their worlds step in JAX."""
     return all(isinstance(run, FusedRun) for run in runs)
 
 
 def learn_together(runs: Sequence[FusedRun], steps: int) -> list[int]:
-    """Take up to so many samples in each run; their statuses."""
+    """Take up to so many samples in each run, and return their statuses."""
     first = runs[0]
-    told = (first.agent.rates, first.agent.horizon, np.int32(min(steps, CHUNK)))
+    settings = (first.agent.rates, first.agent.horizon, np.int32(min(steps, CHUNK)))
     with held():
-        lives = jax.tree.map(lambda *parts: jnp.stack(parts), *(run.life for run in runs))
-        lives = lives._replace(samples=first.life.samples)
+        states = jax.tree.map(lambda *parts: jnp.stack(parts), *(run.state for run in runs))
+        states = states._replace(samples=first.state.samples)
         found = interact_together(
-            lives, first.arrays, first.machine, *told, method=first.agent.method
+            states, first.world, first.machine, *settings, method=first.agent.method
         )
-        finite = np.isfinite(np.asarray(found.learned.loss))  # waits until it is done
+        finite = np.isfinite(np.asarray(found.learner.loss))  # waits until it is done
         rest = found._replace(samples=())
         each = [
             jax.tree.map(lambda part, i=i: part[i], rest)._replace(samples=found.samples)
             for i in range(len(runs))
         ]
     return [
-        run.take(life, finite=bool(fine))
-        for run, life, fine in zip(runs, each, finite, strict=True)
+        run.adopt(state, finite=bool(fine))
+        for run, state, fine in zip(runs, each, finite, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""The pond with balls, inside the loop: the same dynamics as the environment's."""
+"""WaterWorld inside the compiled training loop, with the dynamics of the environment."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cranium.learners.deep.arrays import put
+from cranium.learners.deep.machine import to_device
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.worlds import pond
 from cranium.worlds.water import GAP, WaterWorld
 
-__all__ = ["WaterJaxWorld", "water_world"]
+__all__ = ["WaterJaxWorld", "build_water_world"]
 
 Array = jax.Array
 State = tuple[Array, Array, Array, Array]  # the agent's place and velocity, those of the balls
-SELDOM = 1e-8
-"""How often no place of those that are drawn for a ball is free; then it takes the last."""
-MOST_NUMBERS, MOST_COLOURS = 10_000, 8
-"""How many random numbers a start may take, and how many colours the machine may read."""
+MAX_FAILURE = 1e-8
+"""The probability that no place drawn for a ball is free; then it takes the last."""
+MAX_RANDOMS, MAX_COLOURS = 10_000, 8
+"""How many random numbers a reset may take, and how many colours the machine may read."""
 
 
 @partial(
@@ -60,22 +60,23 @@ class WaterJaxWorld:
     tries: int  # how many places are drawn, of which the first that is free is taken: T
 
     @property
-    def randoms(self) -> int:
-        """How many random numbers a step needs: none."""
+    def step_randoms(self) -> int:
+        """The number of random numbers that a step takes: none."""
         return 0
 
     @property
-    def beginnings(self) -> int:
-        """How many a start needs."""
+    def reset_randoms(self) -> int:
+        """The number of random numbers that a reset takes."""
         balls = self.paint.shape[0]
         return 2 * self.tries * self.anywhere + (2 * self.tries + 1) * balls * self.strewn
 
-    def no_extra(self) -> Array:
-        """What a step pays besides the machine: nothing."""
-        return jnp.zeros(1, jnp.float32)
+    @property
+    def num_extras(self) -> int:
+        """The length of ``extra``: no ground reward, no reward functions."""
+        return 1
 
     def reset(self, u: Array) -> State:
-        """A first state."""
+        """Draw an initial state."""
         balls = self.paint.shape[0]
         angles, tries = u[: balls * self.strewn], u[balls * self.strewn :]
         drawn = self.radius + (1 - 2 * self.radius) * tries.reshape(-1, self.tries, 2)
@@ -90,14 +91,14 @@ class WaterJaxWorld:
         return start, jnp.zeros(2, jnp.float32), places, flow
 
     def _free(self, drawn: Array, taken: Array, gaps: Any) -> Array:
-        """The first of the places ``[T, 2]`` that is so far from those that are taken."""
+        """Return the first of the places ``[T, 2]`` that is so far from those that are taken."""
         ways = drawn[:, None] - taken
         free = (jnp.sum(ways * ways, axis=-1) > gaps * gaps).all(-1)
         found: Array = drawn[jnp.where(free.any(), jnp.argmax(free), -1)]
         return found
 
     def _strew(self, start: Array, drawn: Array) -> Array:
-        """Places for the balls, one after the other, from ``[B, T, 2]``."""
+        """Draw places for the balls, one after the other, from ``[B, T, 2]``."""
         balls = drawn.shape[0]
         gaps = jnp.full(balls + 1, 2.0).at[0].set(GAP) * self.radius
 
@@ -109,7 +110,7 @@ class WaterJaxWorld:
         return found[1:]
 
     def step(self, state: State, action: Array, u: Array) -> tuple[State, Array, Array, Array]:  # noqa: ARG002
-        """The next state, the row of the label, that the world never ends, that it pays nothing."""
+        """Take an action. The world never terminates, and has no reward of its own."""
         position, velocity, places, flow = state
         push = self.moves[action] if action.ndim == 0 else action
         before = pond.relative_position(position, places)
@@ -121,47 +122,52 @@ class WaterJaxWorld:
             pond.find_touched(before, after, self.radius, jnp), self.paint, jnp
         )
         row = self.rows[(found * self.bits).sum()]
-        return (position, velocity, places, flow), row, jnp.asarray(False), self.no_extra()
+        return (
+            (position, velocity, places, flow),
+            row,
+            jnp.asarray(False),
+            jnp.zeros(1, jnp.float32),
+        )
 
     def observe(self, state: State) -> Array:
-        """What is kept of a state: its observation."""
+        """Return the observation of a state."""
         position, velocity, places, flow = state
         balls = pond.relative_position(position, places) if self.relative else places
         ways = flow if self.moving else None
         seen: Array = pond.observe(position, velocity, balls, ways, self.top, self.speed, jnp)
         return seen
 
-    def show(self, seen: Array) -> Array:
-        """The features of what was kept: the same."""
-        return seen
+    def features(self, observation: Array) -> Array:
+        """Return the observations themselves."""
+        return observation
 
-    def everything(self) -> None:
-        """There is no list of all that can be seen."""
+    def all_features(self) -> None:
+        """Return None: the observations cannot be listed."""
 
 
-def water_world(
+def build_water_world(
     water: WaterWorld, known: frozenset[str], tables: LearnerTables
 ) -> WaterJaxWorld | None:
-    """The world for the loop; None if there are so many balls or colours that Python is better."""
+    """Convert a world to JAX; None if there are so many balls or colours that Python is better."""
     read = [colour for colour in water.vocabulary if colour in known]
     crowd = water.crowd
-    tries = ceil(log(SELDOM) / log(crowd)) if crowd else 1
-    if len(read) > MOST_COLOURS or (2 * tries + 1) * len(water.colours) > MOST_NUMBERS:
+    tries = ceil(log(MAX_FAILURE) / log(crowd)) if crowd else 1
+    if len(read) > MAX_COLOURS or (2 * tries + 1) * len(water.colours) > MAX_RANDOMS:
         return None
-    told = product((False, True), repeat=len(read))
-    rows = [tables.space.add_label(frozenset(compress(read, each))) for each in told]
+    labels = product((False, True), repeat=len(read))
+    rows = [tables.space.add_label(frozenset(compress(read, each))) for each in labels]
     tables.grow()
     bits = [1 << (len(read) - 1 - read.index(c)) if c in read else 0 for c in water.vocabulary]
     outside = np.full((len(water.colours), 2), -1, np.float32)
     places, flow = (outside, outside) if water.layout is None else water.layout
     return WaterJaxWorld(
-        paint=put(water.paint),
-        bits=put(bits, np.int32),
-        rows=put(rows, np.int32),
-        moves=put(water.moves),
-        start=put(np.zeros(2, np.float32) if water.start is None else water.start),
-        places=put(places),
-        flow=put(flow),
+        paint=to_device(water.paint),
+        bits=to_device(bits, np.int32),
+        rows=to_device(rows, np.int32),
+        moves=to_device(water.moves),
+        start=to_device(np.zeros(2, np.float32) if water.start is None else water.start),
+        places=to_device(places),
+        flow=to_device(flow),
         radius=water.radius,
         speed=water.speed,
         thrust=water.thrust,

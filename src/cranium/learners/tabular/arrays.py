@@ -17,9 +17,10 @@ from cranium.counterfactual.sets import (
     Current,
     Reachable,
     Seen,
+    compute_candidates,
     configuration_set,
 )
-from cranium.errors import CraniumError, InvalidArgumentError, SpaceError
+from cranium.errors import CraniumError, SpaceError
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.exploration import (
     Boltzmann,
@@ -254,13 +255,7 @@ class LearnerTables:
         count, rows = len(self.space), len(self.arrays.candidates)
         known = ConfigurationArrays.of(self.space.configurations)
         real = np.arange(min(rows, count))
-        found = np.asarray(self.set.candidates(known, real))
-        if found.dtype != np.bool_ or found.shape not in ((1, count), (len(real), count)):
-            raise InvalidArgumentError(
-                f"{type(self.set).__name__}.candidates returned {found.dtype} {found.shape}",
-                fix=f"return booleans of the shape {(len(real), count)}, or {(1, count)}",
-            )
-        self.arrays.candidates[: len(real), :count] = found
+        self.arrays.candidates[: len(real), :count] = compute_candidates(self.set, known, real)
         self.follow(int(self.position[kernels.CONFIGURATION]))
 
     def _admit(self, new: range) -> None:
