@@ -364,7 +364,7 @@ def test_every_phase_of_a_compilation_is_accounted_for():
             patch.setattr("cranium.languages.compiler.compile.Budget", CountingBudget)
             compile_language(parsed)
         spent = {*CountingBudget.spent}
-        assert {"_nonnegative", "place", "_before", "_after", "explore", "visit"} <= spent
+        assert {"_make_nonnegative", "place", "_before", "_after", "explore", "visit"} <= spent
         assert {"merge_equal_states", "above_after", "emit"} <= spent
 
 
