@@ -113,12 +113,12 @@ def test_buffers_say_what_they_take(machine):
 )
 def test_ground_observations_that_stable_baselines_cannot_read_are_refused(ground, machine):
     class World(Clock):
-        def look(self):
+        def observe(self):
             return self.observation_space.sample()
 
         def step(self, action):
             self.events = frozenset("A")
-            return self.evaluate_now(), 0.0, False, False, {}
+            return self.observe(), 0.0, False, False, {}
 
     world = World()
     world.observation_space = ground
@@ -264,7 +264,7 @@ def test_configurations_that_join_a_large_set_late_are_sampled_soon():
 class Careless(Clock):
     """Shows more digits than it says; and sometimes nothing."""
 
-    def look(self):
+    def observe(self):
         return np.array([self.name, self.time / 7 if self.time % 11 else np.nan])
 
 

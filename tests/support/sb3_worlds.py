@@ -117,22 +117,22 @@ class Clock(gym.Env):
         self.events, self.time, self.log = frozenset(), 0, {}
         self.rng = np.random.default_rng(name)
 
-    def look(self):
+    def observe(self):
         return np.array([self.name, self.time], self.observation_space.dtype)
 
     def reset(self, *, seed=None, options=None):
         self.time += 1
-        return self.evaluate_now(), {}
+        return self.observe(), {}
 
     def step(self, action):
-        before = self.evaluate_now()
+        before = self.observe()
         self.time += 1
         drawn = frozenset(e for e in self.vocabulary if self.rng.random() < 0.4)
         given = self.given(self.time) if callable(self.given) else self.given
         self.events = drawn if given is None else given
         ended, cut = (bool(self.rng.random() < self.ends) for _ in range(2))
         own = float(self.rng.integers(3))
-        after = self.evaluate_now()
+        after = self.observe()
         self.log[tuple(before)] = (before, action, after, self.events, ended, own)
         return after, own, ended, cut and not ended, {}
 
