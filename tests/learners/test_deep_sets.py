@@ -1,8 +1,9 @@
-"""Sets of configurations and exploration rules of a user's own, with networks."""
+"""Sets of configurations, exploration rules and optimisers of a user's own, with networks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import gymnasium as gym
 import jax
@@ -16,6 +17,7 @@ from cranium.errors import InvalidArgumentError, UnknownNameError
 from cranium.learners import Boltzmann, DeepConfig, EpsilonGreedy, Optimism, Schedule, train
 from cranium.learners.deep import live
 from cranium.learners.deep.counterfactual import counterfactual_batch
+from cranium.learners.deep.optimiser import adam, init_adam
 from cranium.learners.tabular.kernels import GOES_ON
 
 SMALL = {"hidden": (16, 16), "batch": 8, "replay": 500, "warmup": 50, "evaluate_every": 1000}
@@ -236,3 +238,37 @@ def test_rules_that_cannot_be_followed_are_refused():
     with pytest.raises(UnknownNameError, match="no such setting of ctd3: 'exploration'") as found:
         train(env, "ctd3", steps=10, exploration=Boltzmann(0.1), **SMALL)
     assert "noise" in str(found.value)
+
+
+# Optimisers
+
+
+class OurAdam(NamedTuple):
+    """Adam as an optimiser from outside: it returns updates."""
+
+    rate: float
+
+    def init(self, params):
+        return init_adam(params)
+
+    def update(self, gradient, state, params):
+        stepped, state = adam(params, gradient, state, self.rate)
+        return jax.tree.map(lambda new, old: new - old, stepped, params), state
+
+
+@pytest.mark.parametrize("learner", ["cdqn", "ctd3"])
+def test_an_optimiser_from_outside_takes_the_steps(learner):
+    env = letter((1, 2)) if learner == "cdqn" else gym.make("cranium/Point-visit-v0")
+    told = {**SMALL, "steps": 80, "seed": 1, "evaluation_episodes": 1}
+    ours = train(env, learner, learning_rate=1e-3, **told)
+    other = train(env, learner, optimiser=OurAdam(1e-3), **told)
+    still = train(env, learner, optimiser=OurAdam(0.0), **told)
+    for one, two in zip(weights(ours), weights(other), strict=True):
+        np.testing.assert_allclose(one, two, atol=1e-4)
+    assert any(
+        not np.allclose(a, b, atol=1e-4) for a, b in zip(weights(ours), weights(still), strict=True)
+    )
+    assert other.config.as_dict()["optimiser"] == "OurAdam"
+    assert "optimiser" not in ours.config.as_dict()
+    with pytest.raises(InvalidArgumentError, match="optimiser is an object with `init`"):
+        train(env, learner, optimiser="adam", **told)

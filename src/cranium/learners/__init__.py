@@ -9,6 +9,7 @@ from cranium.learners.config import (
     TabularConfig,
 )
 from cranium.learners.deep.config import ActorConfig, DeepConfig
+from cranium.learners.deep.protocols import Network, NetworkInput, Optimiser
 from cranium.learners.episode_log import Streak
 from cranium.learners.evaluation import Evaluation, evaluate
 from cranium.learners.exploration import Boltzmann, EpsilonGreedy, Exploration, Optimism
@@ -31,6 +32,9 @@ __all__ = [
     "Exploration",
     "Learner",
     "LearnerConfig",
+    "Network",
+    "NetworkInput",
+    "Optimiser",
     "Optimism",
     "OptionsConfig",
     "PlannerConfig",

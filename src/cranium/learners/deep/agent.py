@@ -27,10 +27,13 @@ from cranium.learners.deep.counterfactual import (
     SAMPLED,
     ConfigurationSampling,
 )
+from cranium.learners.deep.custom_network import custom_network
+from cranium.learners.deep.custom_policy import CustomNetworkPolicy
 from cranium.learners.deep.dqn import DQN, DQNRates, DQNState
 from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine, build_machine
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
+from cranium.learners.deep.static import Static
 from cranium.learners.deep.td3 import TD3, TD3Rates, TD3State
 from cranium.learners.exploration import EpsilonGreedy, exploration_rule
 from cranium.learners.memory_limit import check_memory
@@ -97,7 +100,7 @@ class DeepAgent:
         self.horizon = np.int32(min(tables.horizon, 2**31 - 1))
         space_data(self.encoding.ground)  # refuse now what could not be saved later
         non_terminal = None if growing else self._count_non_terminal()
-        self.method, self.rates = _method(config, self.actions, non_terminal), _rates(config)
+        self.method, self.rates = self._method(non_terminal), _rates(config)
         if growing and getattr(config, "heads", False):
             raise InvalidArgumentError(
                 "a head for each configuration needs all configurations to be known beforehand",
@@ -108,6 +111,29 @@ class DeepAgent:
         self.features = np.zeros((0, len(start)), np.float32)  # [X, M]; with room for more
         self.potentials = np.zeros(0)  # [X]
         self.ground_features: list[NDArray[np.float32]] = []  # O times [G]
+
+    def _method(self, non_terminal: int | None) -> Any:
+        config, actions = self.config, self.actions
+        sampling = _sampling(config, non_terminal)
+        optimiser = None if config.optimiser is None else Static.of(config.optimiser)
+        shared = (config.hidden, config.batch, sampling, config.train_every)
+        if isinstance(config, ActorConfig) and isinstance(actions, spaces.Box):
+            return TD3(int(actions.shape[0]), *shared, config.delay, optimiser)
+        if isinstance(config, DeepConfig) and isinstance(actions, spaces.Discrete):
+            rule = exploration_rule(config.exploration)
+            network = config.network
+            return DQN(
+                int(actions.n),
+                *shared,
+                config.heads,
+                config.double,
+                float(config.huber),
+                tabulates_target=False,
+                rule=None if type(rule) is EpsilonGreedy else StaticRule.of(rule),
+                network=None if network is None else custom_network(network, self.encoding),
+                optimiser=optimiser,
+            )
+        raise NotImplementedError(type(config))
 
     def _count_non_terminal(self) -> int:
         ending = self.tables.arrays.ending[: len(self.tables.space)]
@@ -173,6 +199,15 @@ class DeepAgent:
         if isinstance(self.config, ActorConfig):
             low, high = self.actions.low, self.actions.high  # type: ignore[attr-defined]
             return ActorPolicy(network.actor, self.encoding, self.automaton, low, high)
+        if self.method.network is not None:
+            return CustomNetworkPolicy(
+                network,
+                self.encoding,
+                self.automaton,
+                int(self.actions.n),  # type: ignore[attr-defined]
+                int(self.actions.start),  # type: ignore[attr-defined]
+                custom=self.method.network,
+            )
         heads = isinstance(self.config, DeepConfig) and self.config.heads
         return NetworkPolicy(
             network,
@@ -202,19 +237,6 @@ def _sampling(config: NetworkConfig, non_terminal: int | None) -> ConfigurationS
     elif non_terminal is not None and count >= non_terminal:
         kind, count = ALL, 1
     return ConfigurationSampling(kind, count, config.configurations == "seen")
-
-
-def _method(config: NetworkConfig, actions: Any, non_terminal: int | None) -> Any:
-    sampling = _sampling(config, non_terminal)
-    shared = (config.hidden, config.batch, sampling, config.train_every)
-    if isinstance(config, ActorConfig):
-        return TD3(int(actions.shape[0]), *shared, config.delay)
-    if isinstance(config, DeepConfig):
-        how = (config.heads, config.double, float(config.huber))
-        rule = exploration_rule(config.exploration)
-        own = None if type(rule) is EpsilonGreedy else StaticRule.of(rule)
-        return DQN(int(actions.n), *shared, *how, tabulates_target=False, rule=own)
-    raise NotImplementedError(type(config))
 
 
 def _rates(config: NetworkConfig) -> Any:

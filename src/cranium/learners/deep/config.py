@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
 
 from cranium.aamdp.features import CELLS, Cells
 from cranium.arguments import check_choice, check_count, check_number, check_switch
 from cranium.counterfactual.sets import AnyConfigurationSet, configuration_set
 from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.config import LearnerConfig
+from cranium.learners.deep.protocols import Network, Optimiser
 from cranium.learners.exploration import Exploration, exploration_rule
 from cranium.learners.schedules import Schedule
 
@@ -33,6 +34,8 @@ class NetworkConfig(LearnerConfig):
             anew each time. A set that is an object says this itself (``sample``).
         hidden: The number of units in each hidden layer.
         learning_rate: The learning rate of Adam.
+        optimiser: An optimiser of your own instead of Adam, with its own learning rate: any
+            ``optax.GradientTransformation``.
         batch: The number of real transitions in a batch; each is relabelled with every chosen
             configuration.
         replay: The capacity of the replay buffer, in transitions.
@@ -58,6 +61,7 @@ class NetworkConfig(LearnerConfig):
     num_counterfactuals: int | None = None
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 1e-4
+    optimiser: Optimiser | None = field(default=None, kw_only=True)
     batch: int = 32
     replay: int = 50_000
     warmup: int = 100
@@ -99,6 +103,22 @@ class NetworkConfig(LearnerConfig):
         if self.shaping_discount == 1:
             raise InvalidArgumentError("shaping_discount is below 1, not 1")
         check_switch("shaping", self.shaping)
+        if not (self.optimiser is None or isinstance(self.optimiser, Optimiser)):
+            raise InvalidArgumentError(
+                f"optimiser is an object with `init` and `update`, not {shorten(self.optimiser)}",
+                fix="give an optax.GradientTransformation, such as optax.adamw(1e-3)",
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the settings as plain values; of a network or an optimiser, the type."""
+        objects = {
+            name: type(getattr(self, name)).__name__
+            for name in ("network", "optimiser")
+            if getattr(self, name, None) is not None
+        }
+        absent: dict[str, Any] = dict.fromkeys(objects)
+        found = LearnerConfig.as_dict(replace(self, **absent))
+        return {k: v for k, v in found.items() if k not in ("network", "optimiser")} | objects
 
 
 MOST = {"replay": 10_000_000, "warmup": 10**9, "target_every": 10**9}
@@ -124,6 +144,8 @@ class DeepConfig(NetworkConfig):
         double: Whether the online network chooses the next action (double DQN).
         heads: Whether the network has an output head for each configuration. Otherwise the
             configuration is an input.
+        network: A network of your own instead of the multilayer perceptron
+            (:class:`cranium.learners.Network`); ``hidden`` is not used then.
         huber: The error at which the Huber loss becomes linear. In a stochastic world where returns
             differ by much more than that, values come closer to the median than to the mean: then
             choose it larger than the rewards of the task, or scale the rewards down.
@@ -140,6 +162,7 @@ class DeepConfig(NetworkConfig):
     double: bool = False
     heads: bool = False
     huber: float = 1.0
+    network: Network | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -149,6 +172,18 @@ class DeepConfig(NetworkConfig):
         exploration_rule(self.exploration)
         for name in ("double", "heads"):
             check_switch(name, getattr(self, name))
+        if self.network is None:
+            return
+        if not isinstance(self.network, Network) or isinstance(self.network, type):
+            raise InvalidArgumentError(
+                f"network is an object with `init` and `apply`, not {shorten(self.network)}",
+                fix="give a flax.linen module, or a named tuple of two functions",
+            )
+        if self.heads:
+            raise InvalidArgumentError(
+                "a network of your own has no head for each configuration",
+                fix="leave heads out",
+            )
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,13 @@ from cranium.learners.deep.counterfactual import (
     CounterfactualBatch,
     relabel_batch,
 )
+from cranium.learners.deep.custom_network import CustomNetwork
 from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine
-from cranium.learners.deep.network import Network, all_heads, forward
-from cranium.learners.deep.optimiser import Adam, adam, huber, init_adam, init_network
+from cranium.learners.deep.network import all_heads, forward
+from cranium.learners.deep.optimiser import huber, init_network, init_optimiser, take_step
+from cranium.learners.deep.protocols import Optimiser, PyTree
+from cranium.learners.deep.static import Static
 
 __all__ = ["DQN", "DQNRates", "DQNState"]
 
@@ -27,9 +30,9 @@ Array = jax.Array
 class DQNState(NamedTuple):
     """What an update changes."""
 
-    params: Network
+    params: PyTree  # of the default network, or of the user's
     target: Any  # of the target network; or the table of its greatest values: [O, X]
-    adam: Adam
+    optimiser: PyTree
     loss: Array
 
 
@@ -56,6 +59,8 @@ class DQN(NamedTuple):
     huber: float
     tabulates_target: bool  # whether the target network is stored as the table of its values
     rule: StaticRule | None = None  # of exploration; None is ε-greedy
+    network: CustomNetwork | None = None  # None is the default network
+    optimiser: Static[Optimiser] | None = None  # None is Adam
 
     @property
     def act_randoms(self) -> int:
@@ -81,28 +86,34 @@ class DQN(NamedTuple):
         """An action of zeros, whose shape and type the replay buffer takes over."""
         return jnp.zeros((), jnp.int32)
 
-    def init_params(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> Network:
+    def init_params(self, rng: np.random.Generator, ground: int, machine: JaxMachine) -> PyTree:
         """Draw the initial weights, for so many features of ground observations."""
         x, features = machine.features.shape
+        if self.network is not None:
+            return self.network.init(rng, features, self.actions)
         sizes = (ground, 0) if self.heads else (ground, features)
         out = x * self.actions if self.heads else self.actions
         return init_network(rng, *sizes, self.hidden, out)
 
     def init(
-        self, params: Network, machine: JaxMachine, all_features: Array | None = None
+        self, params: PyTree, machine: JaxMachine, all_features: Array | None = None
     ) -> DQNState:
         """Return the state before the first update; a table needs ``all_features``: [O, G]."""
         target = self._target(params, machine, all_features)
-        return DQNState(params, target, init_adam(params), jnp.zeros((), jnp.float32))
+        return DQNState(
+            params, target, init_optimiser(self.optimiser, params), jnp.zeros((), jnp.float32)
+        )
 
-    def _target(self, params: Network, machine: JaxMachine, all_features: Array | None) -> Any:
+    def _target(self, params: PyTree, machine: JaxMachine, all_features: Array | None) -> Any:
         if all_features is None or not self.tabulates_target:
             return params
         every = jnp.arange(machine.ending.shape[0])
         return self.values(params, machine, all_features[:, None], every[None]).max(-1)
 
-    def values(self, params: Network, machine: JaxMachine, features: Array, x: Array) -> Array:
+    def values(self, params: PyTree, machine: JaxMachine, features: Array, x: Array) -> Array:
         """Compute Q for features [..., G] and configurations [...]: [..., A]."""
+        if self.network is not None:
+            return self.network.values(params, features, machine.features[x])
         if not self.heads:
             q: Array = forward(params, features, machine.features[x], jnp)
             return q
@@ -157,15 +168,20 @@ class DQN(NamedTuple):
         total = jnp.maximum(towards.weight.sum(), 1.0)
         chosen = jax.nn.one_hot(batch.real.action, self.actions, dtype=jnp.float32)[:, None]
 
-        def loss(params: Network) -> Array:
+        def loss(params: PyTree) -> Array:
             q = self.values(params, machine, batch.features, batch.source)
             error = (q * chosen).sum(-1) - target_value
             return (towards.weight * huber(error, self.huber)).sum() / total
 
         value, gradient = jax.value_and_grad(loss)(learner.params)
         active = samples >= rates.warmup
-        params, state = adam(
-            learner.params, gradient, learner.adam, rates.learning_rate, active=active
+        params, state = take_step(
+            self.optimiser,
+            learner.params,
+            gradient,
+            learner.optimiser,
+            rates.learning_rate,
+            active=active,
         )
         due = samples % rates.target_every < self.train_every  # it may not divide the other
         if self.tabulates_target:

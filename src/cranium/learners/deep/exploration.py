@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.errors import InvalidArgumentError, shorten
+from cranium.learners.deep.static import Static
 from cranium.learners.exploration import Exploration
 
 __all__ = ["StaticRule"]
@@ -21,32 +20,17 @@ TOLERANCE = 1e-3
 """How far probabilities may be from summing to 1, in single precision."""
 
 
-@dataclass(frozen=True)
-class StaticRule:
-    """An exploration rule for which the loop is compiled; equal rules share the compiled code."""
-
-    rule: Exploration
-    identity: Hashable
-
-    @classmethod
-    def of(cls, rule: Exploration) -> Self:
-        """Wrap a rule. One that is not hashable is only equal to itself."""
-        return cls(rule, rule if isinstance(rule, Hashable) else id(rule))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StaticRule) and self.identity == other.identity
-
-    def __hash__(self) -> int:
-        return hash(self.identity)
+class StaticRule(Static[Exploration]):
+    """An exploration rule."""
 
     def choose(self, values: Array, rate: Array, u: Array) -> Array:
         """Draw an action with one uniform random number, in JAX."""
         try:
-            chances = self.rule.probabilities(cast("Any", values), cast("Any", rate))
+            chances = self.value.probabilities(cast("Any", values), cast("Any", rate))
             cumulative = jnp.cumsum(jnp.asarray(chances))
         except (jax.errors.JAXTypeError, TypeError, ValueError) as problem:
             raise InvalidArgumentError(
-                f"{type(self.rule).__name__}.probabilities cannot be compiled: "
+                f"{type(self.value).__name__}.probabilities cannot be compiled: "
                 f"{shorten(str(problem).splitlines()[0])}",
                 fix='use functions that JAX arrays have, too, or path="python"',
             ) from None
@@ -56,18 +40,18 @@ class StaticRule:
 
     def choose_in_python(self, values: NDArray[np.float32], rate: float, u: float) -> int:
         """Draw an action with one uniform random number, in NumPy."""
-        chances = np.asarray(self.rule.probabilities(values, rate))
+        chances = np.asarray(self.value.probabilities(values, rate))
         if chances.shape != values.shape:
             raise self._wrong_shape(chances.shape, values.shape)
         if not (chances >= 0).all() or abs(chances.sum() - 1) > TOLERANCE:
             raise InvalidArgumentError(
-                f"{type(self.rule).__name__}.probabilities returned {shorten(chances.tolist())}",
+                f"{type(self.value).__name__}.probabilities returned {shorten(chances.tolist())}",
                 fix="return numbers from 0 that sum to 1",
             )
         return min(int((u >= np.cumsum(chances)).sum()), len(chances) - 1)
 
     def _wrong_shape(self, found: tuple[int, ...], wanted: tuple[int, ...]) -> InvalidArgumentError:
         return InvalidArgumentError(
-            f"{type(self.rule).__name__}.probabilities returned the shape {found}",
+            f"{type(self.value).__name__}.probabilities returned the shape {found}",
             fix=f"return a probability for each action: {wanted}",
         )

@@ -1,7 +1,8 @@
-"""Initial weights, Adam, and the Huber loss."""
+"""Initial weights, optimisers, and the Huber loss."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,9 +12,20 @@ import numpy as np
 from jax.scipy.special import ndtri
 
 from cranium.learners.deep.network import Network
+from cranium.learners.deep.protocols import Optimiser, PyTree
+from cranium.learners.deep.static import Static
 from cranium.learners.memory_limit import check_memory
 
-__all__ = ["Adam", "adam", "huber", "init_adam", "init_network", "normal"]
+__all__ = [
+    "Adam",
+    "adam",
+    "huber",
+    "init_adam",
+    "init_network",
+    "init_optimiser",
+    "normal",
+    "take_step",
+]
 
 Array = jax.Array
 
@@ -74,6 +86,29 @@ def adam(
         lambda w, m, v: w - step * m / (jnp.sqrt(v) / root + 1e-8), weights, mean, square
     )
     return weights, Adam(mean, square, count)
+
+
+def init_optimiser(optimiser: Static[Optimiser] | None, params: PyTree) -> PyTree:
+    """Return the state of an optimiser before the first gradient; None is Adam."""
+    return init_adam(params) if optimiser is None else optimiser.value.init(params)
+
+
+def take_step(
+    optimiser: Static[Optimiser] | None,
+    params: PyTree,
+    gradient: PyTree,
+    state: PyTree,
+    rate: Array | float,
+    *,
+    active: Array,
+) -> tuple[PyTree, PyTree]:
+    """Take one step of an optimiser, or none if it is not active; None is Adam with this rate."""
+    if optimiser is None:
+        return adam(params, gradient, state, rate, active=active)
+    updates, after = optimiser.value.update(gradient, state, params)
+    pick: Any = partial(jnp.where, active)
+    stepped = jax.tree.map(lambda w, update: pick(w + update, w).astype(w.dtype), params, updates)
+    return stepped, jax.tree.map(pick, after, state)
 
 
 def huber(error: Array, most: float = 1.0) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +16,9 @@ from cranium.learners.deep.counterfactual import (
 )
 from cranium.learners.deep.machine import JaxMachine
 from cranium.learners.deep.network import Network, forward
-from cranium.learners.deep.optimiser import Adam, adam, init_adam, init_network, normal
+from cranium.learners.deep.optimiser import init_network, init_optimiser, normal, take_step
+from cranium.learners.deep.protocols import Optimiser, PyTree
+from cranium.learners.deep.static import Static
 
 __all__ = ["TD3", "TD3Rates", "TD3State"]
 
@@ -35,8 +38,8 @@ class TD3State(NamedTuple):
 
     params: ActorCritic
     target: ActorCritic
-    actor_adam: Adam
-    critic_adam: Adam
+    actor_optimiser: PyTree
+    critic_optimiser: PyTree
     loss: Array
 
 
@@ -62,6 +65,7 @@ class TD3(NamedTuple):
     sampling: ConfigurationSampling
     train_every: int
     delay: int
+    optimiser: Static[Optimiser] | None = None  # None is Adam
 
     @property
     def act_randoms(self) -> int:
@@ -100,8 +104,8 @@ class TD3(NamedTuple):
         all_features: Array | None = None,  # noqa: ARG002
     ) -> TD3State:
         """Return the state before the first update."""
-        optimisers = init_adam(params.actor), init_adam(params.critics)
-        return TD3State(params, params, *optimisers, jnp.zeros((), jnp.float32))
+        actor, critics = (init_optimiser(self.optimiser, part) for part in params)
+        return TD3State(params, params, actor, critics, jnp.zeros((), jnp.float32))
 
     def greedy_action(
         self, learner: TD3State, machine: JaxMachine, features: Array, x: Array
@@ -157,8 +161,9 @@ class TD3(NamedTuple):
 
         value, gradient = jax.value_and_grad(critic_loss)(learner.params.critics)
         rate = rates.learning_rate
-        critics, critic_adam = adam(
-            learner.params.critics, gradient, learner.critic_adam, rate, active=active
+        step = partial(take_step, self.optimiser)
+        critics, critic_state = step(
+            learner.params.critics, gradient, learner.critic_optimiser, rate, active=active
         )
 
         def actor_loss(actor: Network) -> Array:
@@ -167,17 +172,17 @@ class TD3(NamedTuple):
 
         due = active & (samples % (self.delay * self.train_every) == 0)
 
-        def update_actor() -> tuple[Network, Adam]:
+        def update_actor() -> tuple[Network, PyTree]:
             slope = jax.grad(actor_loss)(learner.params.actor)
-            return adam(learner.params.actor, slope, learner.actor_adam, rate, active=due)
+            return step(learner.params.actor, slope, learner.actor_optimiser, rate, active=due)
 
-        actor, actor_adam = jax.lax.cond(
-            due, update_actor, lambda: (learner.params.actor, learner.actor_adam)
+        actor, actor_state = jax.lax.cond(
+            due, update_actor, lambda: (learner.params.actor, learner.actor_optimiser)
         )
         params = ActorCritic(actor, critics)
         share = rates.polyak * due
         target = jax.tree.map(lambda t, w: t + share * (w - t), learner.target, params)
-        return TD3State(params, target, actor_adam, critic_adam, value)
+        return TD3State(params, target, actor_state, critic_state, value)
 
 
 def _act(actor: Network, machine: JaxMachine, features: Array, x: Array) -> Array:
