@@ -14,7 +14,6 @@ from cranium.counterfactual.sets import (
     Current,
     Reachable,
     Seen,
-    compute_candidates,
     configuration_set,
 )
 
@@ -30,7 +29,6 @@ __all__ = [
     "Relabelled",
     "ReplayBatch",
     "Seen",
-    "compute_candidates",
     "configuration_set",
     "record_transitions",
     "relabel",
