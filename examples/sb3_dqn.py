@@ -20,7 +20,7 @@ from cranium.worlds import LetterEnv, LetterSpec
 
 
 def train(steps: int, ratio: float, seed: int) -> tuple[Any, DQN]:
-    """The environment, and DQN with a replay buffer that imagines."""
+    """The environment, and DQN with a counterfactual replay buffer."""
     letters = [LetterSpec("A", (0, 0), times=(1, 3), then="B"), LetterSpec("C", (0, 2))]
     world = LetterEnv(letters, rows=2, columns=3, start=(1, 1))
     task = cranium.compile_language("A^N B C^N")
@@ -61,7 +61,7 @@ def main() -> None:
             over = terminated or truncated
         wins += info["success"]
     members = model.replay_buffer.replay.members
-    print(f"{wins} of 10 episodes were a success; {len(members)} configurations were imagined")
+    print(f"{wins} of 10 episodes were a success; {len(members)} configurations in the set")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Checks that wrappers around a product do not change its steps, rewards and ends.
 
-Imagined transitions follow the machine: its rewards, its ends, one label for each step. Real
+Relabelled transitions follow the machine: its rewards, its ends, one label for each step. Real
 transitions must follow it, too, or a learner would mix both. Everything that steps an environment
 in Python uses these checks: learners with tables and networks, evaluations, and the replay buffers
 for Stable-Baselines3, whose products may run in other processes and report their steps in ``info``.
