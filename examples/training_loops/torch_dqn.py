@@ -82,6 +82,7 @@ def train(args: Args) -> QNetwork:
     """Train, and return the network."""
     rng = np.random.default_rng(args.seed)
     torch.manual_seed(args.seed)
+    torch.set_num_threads(1)  # the networks are small
     envs = SyncVectorEnv([make_env] * args.num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
     q_network, target_network = QNetwork(envs), QNetwork(envs)
     target_network.load_state_dict(q_network.state_dict())
@@ -146,7 +147,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=Args.seed)
     parser.add_argument("--total-timesteps", type=int, default=Args.total_timesteps)
-    torch.set_num_threads(1)  # the network is small
     print(f"success rate: {evaluate(train(Args(**vars(parser.parse_args())))):.2f}")
 
 

@@ -84,6 +84,7 @@ def train(args: Args) -> Agent:
     """Train, and return the agent."""
     rng = np.random.default_rng(args.seed)
     torch.manual_seed(args.seed)
+    torch.set_num_threads(1)  # the networks are small
     envs = SyncVectorEnv([make_env] * args.num_envs, autoreset_mode=AutoresetMode.SAME_STEP)
     shape = (args.num_envs, *envs.single_action_space.shape)
     agent, target = Agent(envs), Agent(envs)
@@ -156,7 +157,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=Args.seed)
     parser.add_argument("--total-timesteps", type=int, default=Args.total_timesteps)
-    torch.set_num_threads(1)  # the networks are small
     print(f"success rate: {evaluate(train(Args(**vars(parser.parse_args())))):.2f}")
 
 
