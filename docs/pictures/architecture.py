@@ -14,27 +14,27 @@ TOP = {"cli": "the commands: may call everything"}
 FOUNDATION = {
     "errors": "every error",
     "arguments": "checks of arguments",
-    "io": "files, written atomically",
+    "io": "atomic files",
     "npz": "arrays in files",
     "_runtime": "compiler, signals",
 }
 # What each package is for, its column, and whether data pass through it on the way to a figure.
 PACKAGES = {
-    "assist": ("words → plan → automaton", 0, True),
-    "languages": ("A^N B C^N → automaton", 0, True),
-    "automata": ("the machines of the paper", 2, True),
-    "formats": ("YAML, JSON, HOA, library", 1, False),
+    "assist": ("words → automaton", 0, True),
+    "languages": ("A^N → automaton", 0, True),
+    "automata": ("the paper's machines", 2, True),
+    "formats": ("YAML, JSON, library", 1, False),
     "drawing": ("pictures of machines", 4, False),
     "tables": ("automata as arrays", 2, True),
-    "worlds": ("labelled environments", 3, False),
-    "aamdp": ("the product, exact solutions", 2, True),
+    "worlds": ("environments", 3, False),
+    "aamdp": ("product, solve", 2, True),
     "counterfactual": ("sets, relabel, replay", 2, True),
-    "learners": ("train, evaluate, policies", 2, True),
-    "episodes": ("recordings, pages, videos", 3, False),
-    "experiments": ("trials, engines, records", 2, True),
-    "figures": ("curves, the paper's figures", 4, True),
+    "learners": ("train, evaluate, save", 2, True),
+    "episodes": ("recordings, videos", 3, False),
+    "experiments": ("trials and records", 2, True),
+    "figures": ("the paper's figures", 4, True),
 }
-WIDTH, HEIGHT, ACROSS, DOWN, MARGIN, BAR = 176, 46, 198, 80, 20, 44
+WIDTH, HEIGHT, ACROSS, DOWN, MARGIN, BAR = 172, 48, 190, 82, 16, 48
 
 
 def main(path: str) -> None:
@@ -127,7 +127,7 @@ def draw(imports: dict[str, set[str]]) -> str:
         parts.append(draw_box(left, high - MARGIN - BAR, each, BAR, name, purpose, "bar"))
     for number, line in enumerate(LEGEND):
         parts.append(
-            f'<text class="legend" x="{MARGIN:g}" y="{first + 16 + 18 * number:g}">{line}</text>'
+            f'<text class="legend" x="{MARGIN:g}" y="{first + 16 + 20 * number:g}">{line}</text>'
         )
     return HEAD.format(wide=wide, high=high) + "\n".join(parts) + "\n</svg>\n"
 
@@ -149,7 +149,7 @@ def draw_box(
     return (
         f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="5"/>'
         f'<text class="name" x="{middle:g}" y="{y + 19:g}">{escape(name)}</text>'
-        f'<text x="{middle:g}" y="{y + 35:g}">{escape(purpose)}</text>'
+        f'<text x="{middle:g}" y="{y + 37:g}">{escape(purpose)}</text>'
     )
 
 
@@ -162,9 +162,9 @@ HEAD = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" \
 width="{wide:g}" height="{high:g}">
 <style>
-text {{ font: 11.5px sans-serif; text-anchor: middle; fill: #333 }}
-.legend {{ text-anchor: start; font-size: 12px }}
-.name {{ font: bold 13.5px monospace; fill: #111 }}
+text {{ font: 14px sans-serif; text-anchor: middle; fill: #333 }}
+.legend {{ text-anchor: start; font-size: 14px }}
+.name {{ font: bold 15.5px monospace; fill: #111 }}
 path {{ stroke: #667; stroke-width: 1.3; fill: none; marker-end: url(#head) }}
 .flow {{ fill: #dcebfa; stroke: #2b6cb0 }}
 .side {{ fill: #f5f5f5; stroke: #888 }}
