@@ -12,9 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
-from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
 from cranium.errors import CraniumError, WorldError
 from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.config import ActorConfig, DeepConfig
@@ -24,12 +22,11 @@ from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine, to_device
 from cranium.learners.deep.method import Method
 from cranium.learners.deep.policy import scale_action
-from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.run import CHUNK, LearnerRun
+from cranium.learners.stepper import EnvironmentStepper
 from cranium.learners.tabular import kernels
-from cranium.tables.pay import pay
 from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["LiveDeepRun"]
@@ -37,7 +34,7 @@ __all__ = ["LiveDeepRun"]
 Array = jax.Array
 
 
-class LiveDeepRun(LearnerRun[DeepAgent]):
+class LiveDeepRun(EnvironmentStepper, LearnerRun[DeepAgent]):
     """A training run in an environment that steps in Python."""
 
     path = "python"
@@ -52,19 +49,15 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         log: bool = False,
     ) -> None:
         _check(env, product, agent)
-        self.guard = Guard(env, product)
-        self.env, self.product, self.agent, self.evaluator = env, product, agent, evaluator
-        self.seed: int | None = seed
-        self.ends = [0.0] * 4  # as in kernels.advance
-        self.log = EpisodeLog(wanted=log)
-        self.rows: dict[frozenset[str], int] = {}
+        super().__init__(env, product, agent.tables.space, seed, log=log)
+        self.agent, self.evaluator = agent, evaluator
         self.seen_counters = np.zeros(0, bool)
         self._grow()
         width = int(agent.encoding.width)
         params = agent.method.init_params(agent.params_rng(), width, self.machine)
         self.learner = agent.method.init(jax.tree.map(to_device, params), self.machine)
         self.replay = self._allocate_replay(agent.config.replay, width)
-        self.observation: Any = None  # of the ground environment; None between episodes
+        self.running = False  # whether an episode is under way
         self.features = np.zeros(width, np.float32)
 
     def _allocate_replay(self, capacity: int, width: int) -> Transitions[NDArray[Any]]:
@@ -86,59 +79,38 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
     def learn(self, steps: int) -> int:
         """Take up to so many samples, and return a status."""
         for _ in range(min(steps, CHUNK)):
-            self._step()
+            self._sample()
             if self.agent.tables.position[kernels.SAMPLES] % self.agent.config.train_every == 0:
                 self._update()
         return kernels.RUNNING if np.isfinite(self.learner.loss) else kernels.NOT_FINITE
 
-    def _step(self) -> None:
-        """Take one sample."""
-        position, space = self.agent.tables.position, self.agent.tables.space
-        if self.observation is None:
-            observation, _ = self.env.reset(seed=self.seed)
-            self.guard.begin()
-            self.seed = None
-            self._encode(observation)
+    def _sample(self) -> None:
+        """Take one sample and store it in the replay buffer."""
+        tables, space = self.agent.tables, self.space
+        position = tables.position
+        if not self.running:
+            self.features = self.agent.encoding.encode_ground(self.reset())
+            self.running = True
             position[kernels.CONFIGURATION], position[kernels.AGE] = space.start, 0
-            self.seen_counters[self.agent.tables.arrays.counters[space.start]] = True
-        x = int(position[kernels.CONFIGURATION])
-        action = self._act(x)
-        before, features = self.product.ground, self.features
-        ground_action = self._ground_action(action)
-        observation, reward, terminated, truncated, info = self.env.step(ground_action)
-        self.guard.step(reward, terminated, truncated)
-        check_told(info)
-        self._encode(observation)
-        label = self._label_row(info["label"])
-        then = space.step(label, x)
+            self.seen_counters[tables.arrays.counters[space.start]] = True
+        action, before = self._act(self.current), self.features
+        taken = self.step(self._ground_action(action))
+        self.features = self.agent.encoding.encode_ground(taken.next_observation)
         if self.size != (len(space), len(space.labels)):
             self._grow()
-        if not (terminated or truncated):  # as in kernels.note
-            self.seen_counters[self.agent.tables.arrays.counters[then]] = True
-        self.guard.check_configuration(space.decode(then))
-        extra = self._extra(before, ground_action, info)
-        arrays = self.agent.tables.arrays
-        at = label, x
-        check_reward(float(reward), float(pay(arrays.reward[at], arrays.function[at], extra)))
-        slot = int(position[kernels.SAMPLES]) % len(self.replay.label)
-        ended = bool(terminated and info["ground_terminated"])
-        new = (features, action, self.features, label, ended, extra, x)
-        for array, value in zip(self.replay, new, strict=True):
+        self.running = not (taken.terminated or taken.truncated)
+        if self.running:  # as in kernels.note
+            self.seen_counters[tables.arrays.counters[taken.next_configuration]] = True
+        if len(taken.extra) > self.replay.extra.shape[1]:
+            self._widen(len(taken.extra))
+        slot = tables.samples % len(self.replay.label)
+        new = (before, action, self.features, taken.label, taken.ground_terminated)
+        for array, value in zip(self.replay, (*new, 0.0, taken.configuration), strict=True):
             array[slot] = value
+        self.replay.extra[slot, : len(taken.extra)] = taken.extra
         position[kernels.SAMPLES] += 1
         position[kernels.AGE] += 1
-        position[kernels.CONFIGURATION] = then
-        self.ends[3] += float(reward)
-        if terminated or truncated:
-            self._end_episode(info)
-
-    def _encode(self, observation: Any) -> None:
-        """Take over the ground part of an observation, and compute its features."""
-        if type(self.product.encoding) is DictEncoding:
-            self.observation = observation["ground"]
-        else:
-            self.observation = self.product.encoding.decode(observation)[0]
-        self.features = self.agent.encoding.encode_ground(self.observation)
+        position[kernels.CONFIGURATION] = taken.next_configuration
 
     def _act(self, x: int) -> Any:
         """Choose an action to explore with."""
@@ -174,12 +146,6 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
             return int(action) + int(space.start)
         return scale_action(action, space.low, space.high)
 
-    def _label_row(self, label: frozenset[str]) -> int:
-        """Return the row of a label in the tables; a new label is added."""
-        if label not in self.rows:
-            self.rows[label] = self.agent.tables.space.add_label(label)
-        return self.rows[label]
-
     def _grow(self) -> None:
         """Take over the labels and configurations that were added to the space."""
         tables = self.agent.tables
@@ -189,18 +155,6 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         seen = np.zeros(len(self.machine.ending), bool)
         seen[: len(self.seen_counters)] = self.seen_counters
         self.seen_counters = seen
-
-    def _extra(self, before: Any, action: Any, info: dict[str, Any]) -> NDArray[np.float64]:
-        """Return the ground reward, if it is added, and the value of each reward function."""
-        functions = self.agent.tables.space.reward_functions
-        if len(functions) >= self.replay.extra.shape[1]:
-            self._widen(1 + len(functions))
-        extra = np.zeros(self.replay.extra.shape[1])
-        if self.product.add_ground_reward:
-            extra[0] = info["ground_reward"]
-        for number, function in enumerate(functions):
-            extra[1 + number] = call_reward_function(function, before, action, self.product.ground)
-        return extra
 
     def _widen(self, width: int) -> None:
         """Compute what newly added reward functions pay for the transitions stored so far."""
@@ -237,17 +191,6 @@ class LiveDeepRun(LearnerRun[DeepAgent]):
         given = (self.seen_counters, agent.rates, samples, u[:wanted], u[wanted:])
         with held():
             self.learner = _update(self.learner, self.machine, real, *given, method=method)
-
-    def _end_episode(self, info: dict[str, Any]) -> None:
-        episodes, successes, overflows, earned = self.ends
-        success = self.guard.success
-        self.log.add(int(self.agent.tables.position[kernels.SAMPLES]), earned, success)
-        self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
-        self.observation = None
-
-    def logged(self, first: int = 0) -> Floats:
-        """Return the log of the episodes from this number on, if there is one: [E, 3]."""
-        return self.log.rows(first)
 
     def error(self, status: int) -> CraniumError | None:  # noqa: ARG002
         """Return nothing: the product raises the machine's errors itself."""
