@@ -193,14 +193,14 @@ def test_a_finite_world_may_step_in_python_too():
 
 def test_only_ground_termination_is_stored_in_the_replay_buffer(monkeypatch):
     seen = []
-    original = LiveDeepRun._step
+    original = LiveDeepRun._sample
 
     def step(self):
         original(self)
         slot = int(self.agent.tables.position[3]) - 1
-        seen.append((bool(self.replay.ground_terminated[slot]), self.observation is None))
+        seen.append((bool(self.replay.ground_terminated[slot]), not self.running))
 
-    monkeypatch.setattr(LiveDeepRun, "_step", step)
+    monkeypatch.setattr(LiveDeepRun, "_sample", step)
     result = train(cart(horizon=20), "dqn", steps=300, evaluate_every=300, **SMALL)
     assert sum(over for _, over in seen) == result.episodes
     ended = sum(end for end, _ in seen)
