@@ -25,6 +25,7 @@ from cranium.counterfactual.sets import (
     configuration_set,
 )
 from cranium.tables.space import MOST_LISTED, ConfigurationSpace, open_space
+from cranium.worlds.protocols import Observation
 
 __all__ = ["Agent", "AgentFactory", "AgentPolicy", "Problem", "Transition"]
 
@@ -39,11 +40,11 @@ class Transition(NamedTuple):
         ('observation', 'configuration', 'action', 'reward')
     """
 
-    observation: Any  # of the ground environment
+    observation: Observation  # of the ground environment
     configuration: int
     action: Any
     reward: float  # of the product
-    next_observation: Any
+    next_observation: Observation
     next_configuration: int
     label: int
     terminated: bool  # by the machine or by the environment
@@ -63,7 +64,7 @@ class AgentPolicy(Protocol):
 
     def __call__(
         self,
-        observation: Any,
+        observation: Observation,
         configuration: Configuration,
         rng: np.random.Generator | None = None,
     ) -> Any:
@@ -83,7 +84,7 @@ class Agent(Protocol):
         False
     """
 
-    def act(self, observation: Any, configuration: int) -> Any:
+    def act(self, observation: Observation, configuration: int) -> Any:
         """Return the next action of the training episode, exploring as the agent sees fit."""
 
     def observe(self, transition: Transition) -> None:

@@ -18,7 +18,9 @@ from cranium.learners.planner import kernels as planning
 from cranium.learners.planner import model_kernels as knowing
 from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.arrays import LearnerTables
+from cranium.learners.tabular.kernels import Floats, WorldArrays
 from cranium.tables.space import copy_into
+from cranium.worlds.protocols import Observation
 
 __all__ = ["Numbering", "PlannerAgent"]
 
@@ -48,7 +50,7 @@ class Numbering:
         """Whether the vectors are few enough to be numbered."""
         return 0 < self.total <= MAX_VECTORS
 
-    def code(self, observation: Any) -> int:
+    def code(self, observation: Observation) -> int:
         """Return the number of a vector."""
         return self.numbers.encode(observation)
 
@@ -166,7 +168,7 @@ class PlannerAgent:
         full = int(self.model.numbers[knowing.SPLITS]) == splits
         self._allocate(more * slots, outcomes * (2 if crowded else 1), splits * (2 if full else 1))
 
-    def add_observation(self, number: int, observation: Any) -> None:
+    def add_observation(self, number: int, observation: Observation) -> None:
         """Note that an observation has been given a number."""
         if number >= len(self.codes):
             self.codes = np.resize(self.codes, max(2 * number, 64))
@@ -174,7 +176,9 @@ class PlannerAgent:
 
     # Both paths
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+    def run(
+        self, world: WorldArrays, steps: int, nature: np.random.Generator, ends: Floats, log: Floats
+    ) -> int:
         """Take so many samples in a finite world."""
         position = self.tables.position
         goal = int(position[kernels.SAMPLES]) + steps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from cranium._runtime.interrupt import held
 from cranium.learners.config import LearnerConfig, TabularConfig
 from cranium.learners.tabular import kernels, live_kernels, loop_kernels
 from cranium.learners.tabular.arrays import RANDOMS, LearnerTables
+from cranium.learners.tabular.kernels import Floats, WorldArrays
+from cranium.worlds.protocols import Observation
 
 __all__ = ["QLearningAgent", "TabularAgent"]
 
@@ -23,7 +25,9 @@ class TabularAgent(Protocol):
     tables: LearnerTables
     config: LearnerConfig
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+    def run(
+        self, world: WorldArrays, steps: int, nature: np.random.Generator, ends: Floats, log: Floats
+    ) -> int:
         """Take so many samples in a finite world; ``ends``, ``log``: see ``kernels.advance``."""
 
     def prepare(self) -> None:
@@ -42,7 +46,7 @@ class TabularAgent(Protocol):
     def grow(self, observations: int | None = None) -> None:
         """Make room for more observations, or for new labels and configurations."""
 
-    def add_observation(self, number: int, observation: Any) -> None:
+    def add_observation(self, number: int, observation: Observation) -> None:
         """Note that an observation has been given a number."""
 
     def known(self) -> NDArray[np.bool_] | None:
@@ -67,7 +71,9 @@ class QLearningAgent:
         if tables.kind == kernels.CHOSEN and tables.set.sample is not None:
             tables.position[kernels.DRAWN] = 1 + rng.integers(2**31 - 2)
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+    def run(
+        self, world: WorldArrays, steps: int, nature: np.random.Generator, ends: Floats, log: Floats
+    ) -> int:
         """Take so many samples in a finite world."""
         more = (steps, self.first, self.rng, nature, ends, log)
         with held():
@@ -96,7 +102,7 @@ class QLearningAgent:
         """Make room for more observations or configurations."""
         self.tables.grow(observations)
 
-    def add_observation(self, number: int, observation: Any) -> None:
+    def add_observation(self, number: int, observation: Observation) -> None:
         """Do nothing: a table needs only the number."""
 
     def known(self) -> None:

@@ -6,8 +6,6 @@ et al., 2022). Its way is learned from every experience; what it is worth, when 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,8 +16,10 @@ from cranium.automata.transition import Configuration
 from cranium.learners.config import OptionsConfig
 from cranium.learners.tabular import kernels, live_kernels, options_kernels
 from cranium.learners.tabular.arrays import LearnerTables
+from cranium.learners.tabular.kernels import Floats, WorldArrays
 from cranium.tables.configurations import reachable_configurations
 from cranium.tables.space import copy_into
+from cranium.worlds.protocols import Observation
 
 __all__ = ["OptionsAgent", "targets"]
 
@@ -86,7 +86,9 @@ class OptionsAgent:
             np.zeros(2),
         )
 
-    def run(self, world: Any, steps: int, nature: np.random.Generator, ends: Any, log: Any) -> int:
+    def run(
+        self, world: WorldArrays, steps: int, nature: np.random.Generator, ends: Floats, log: Floats
+    ) -> int:
         """Take so many samples in a finite world."""
         more = (steps, self.first, self.rng, nature, ends, log)
         with held():
@@ -140,7 +142,7 @@ class OptionsAgent:
         for name in ("low", "high", "tried", "progress", "sums"):
             copy_into(getattr(old, name), getattr(self.options, name))
 
-    def add_observation(self, number: int, observation: Any) -> None:
+    def add_observation(self, number: int, observation: Observation) -> None:
         """Do nothing: a table needs only the number."""
 
     def known(self) -> None:
