@@ -137,7 +137,7 @@ def in_c(source: str, folder: Path, *flags: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(library))
 
 
-# The loop of ``cranium.learners.tabular.kernels.run``, with a constant learning rate.
+# The loop of ``cranium.learners.tabular.loop_kernels.run``, with a constant learning rate.
 CQL_IN_C = """
 #include <stdint.h>
 typedef struct { unsigned __int128 state, inc; } pcg;
@@ -252,7 +252,7 @@ class LoopInC:
     def __init__(self, run: TabularRun, library: ctypes.CDLL) -> None:
         self.run, self.function = run, library.run
         learner, world = run.agent.tables.arrays, run.world
-        skipped = ("visits", "extra", "randoms")
+        skipped = ("visits", "candidates", "extra", "randoms")
         arrays = [getattr(learner, name) for name in learner._fields if name not in skipped]
         self.kept = [self._pointers(world), self._pointers(arrays)]
         self.kept += [self._state(run.agent.rng), self._state(run.nature), run.ends]

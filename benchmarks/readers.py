@@ -141,7 +141,9 @@ def _episodes() -> Iterator[tuple[str, Reader]]:
             told = {**more, **({"world": world} if world else {})}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = record(gym.make(name), lambda *_, action=action: action, most=4, **told)
+                found = record(
+                    gym.make(name), lambda *_, action=action: action, max_steps=4, **told
+                )
             save_episode(found, path)
             documents.append(json.loads(path.read_text("utf-8")))
     settings = ["times", "mail", "layout", "start", "speed", "balls", "size", "map_seed", "x",

@@ -47,7 +47,7 @@ def test_defaults_are_shown_as_set_takes_them(name):
 
 def test_settings_of_a_base_class_have_the_meaning_that_the_base_class_gives():
     meanings = {setting.name: setting.meaning for setting in find_settings(LEARNERS["ctd3"])}
-    assert meanings["hidden"] == "The units of the hidden layers."
+    assert meanings["hidden"] == "The number of units in each hidden layer."
     assert "γ" in meanings["discount"]
 
 

@@ -153,14 +153,15 @@ def test_environments_in_other_processes_are_recorded_by_whoever_makes_them(mach
     def made():
         return cranium.product(Clock(), machine, counter_limit=4, encoding=BoxEncoding("raw"))
 
-    envs = AsyncVectorEnv([lambda: record_transitions(made())] * 2)
+    # A process that is forked from one with the threads of JAX might hang.
+    envs = AsyncVectorEnv([lambda: record_transitions(made())] * 2, context="spawn")
     try:
         replay = CounterfactualReplay(100, envs, seed=0)
         fill_from_vector(replay, envs, 20)
         assert replay.sample(8).observations.shape == (8, replay.source.encoding.space.shape[0])
     finally:
         envs.close()
-    envs = AsyncVectorEnv([made] * 2)
+    envs = AsyncVectorEnv([made] * 2, context="spawn")
     try:
         with pytest.raises(WorldError, match="resets cannot be told from steps") as caught:
             CounterfactualReplay(100, envs)

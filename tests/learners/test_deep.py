@@ -559,7 +559,7 @@ def test_a_network_has_no_table():
         ({"num_counterfactuals": 0}, "num_counterfactuals is a whole number of at least 1"),
         ({"cells": "xy"}, "cells are one-hot, joint or scaled, not 'xy'"),
         ({"counters": "digits"}, "counters are raw, log or bits, not 'digits'"),
-        ({"configurations": "some"}, "configurations are current, seen or reachable"),
+        ({"configurations": "some"}, "configurations are current, seen, reachable or a set"),
         ({"heads": 1}, "heads is true or false"),
         ({"exploration": 2}, "exploration is a number from 0 to 1"),
         ({"shaping_discount": 1}, "shaping_discount is below 1"),

@@ -137,7 +137,7 @@ def test_a_large_world_is_evaluated_part_by_part(monkeypatch):
     monkeypatch.setattr(fused, "_greedy", noted)
     whole = actions()
     assert len(set(whole[-1].tolist())) > 1
-    monkeypatch.setattr(fused, "AT_ONCE", 500)
+    monkeypatch.setattr(fused, "MAX_FLOATS", 500)
     parts = actions()
     assert len(parts) > 3 * len(whole)
     assert np.concatenate(parts).tolist() == np.concatenate(whole).tolist()

@@ -192,9 +192,9 @@ def test_the_map_is_shown_as_text_and_as_a_picture():
         (lambda: CraftWorld(layout="random", size=101), "is at most 100, not 101"),
         (lambda: CraftWorld(layout="random", map_seed=-1), "the seed of a map is a whole number"),
         (lambda: CraftWorld(layout="random", map_seed=1.5), "at least 0, not 1.5"),
-        (lambda: CraftWorld(layout="small", start=(1, 1)), "nothing happens, not on (1, 1)"),
-        (lambda: CraftWorld(layout="small", start=(5, 3)), "nothing happens, not on (5, 3)"),
-        (lambda: CraftWorld(layout="small", start="home"), "nothing happens, not on 'home'"),
+        (lambda: CraftWorld(layout="small", start=(1, 1)), "without events, not on (1, 1)"),
+        (lambda: CraftWorld(layout="small", start=(5, 3)), "without events, not on (5, 3)"),
+        (lambda: CraftWorld(layout="small", start="home"), "without events, not on 'home'"),
         (lambda: CraftWorld(render_mode="human"), "not 'human'"),
         (
             lambda: CraftWorld(wood=2).reset(options={"wood": 5}),
