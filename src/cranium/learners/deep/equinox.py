@@ -62,7 +62,7 @@ def _equinox() -> Any:
     try:
         import equinox
     except ImportError:
-        raise MissingExtraError(
-            "an EquinoxNetwork needs Equinox, which is not installed", fix="pip install equinox"
+        raise MissingExtraError.of(
+            "an EquinoxNetwork needs Equinox, which is not installed", "equinox"
         ) from None
     return equinox
