@@ -81,10 +81,10 @@ class Spy(Trial):
 
     def compile(self) -> dict[str, Any]:
         from cranium.experiments.execution import run_trial
-        from cranium.learners.tabular import kernels
+        from cranium.learners.tabular import loop_kernels
 
         run_trial(training("ql", 20_000), 0)
-        stats = [each.stats for each in vars(kernels).values() if hasattr(each, "stats")]
+        stats = [each.stats for each in vars(loop_kernels).values() if hasattr(each, "stats")]
         hits, misses = (sum(sum(each[n].values()) for each in stats) for n in (1, 2))
         return {"pid": os.getpid(), "hits": hits, "misses": misses}
 
