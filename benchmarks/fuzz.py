@@ -3,8 +3,9 @@
 Real inputs of every reader are changed at random, and read in worker processes with limits of CPU
 time and memory for each input. Counted are errors that are not of :mod:`cranium.errors`, inputs
 that take more than 10 s, inputs that take more than 2 GB, and inputs that only wait; each is kept
-in ``out/fuzz``. The same seed makes the same inputs. Ctrl-C or SIGTERM ends it and shows what was
-found so far. ``make fuzz`` runs this.
+in ``out/fuzz``. An input that was too slow is read once more, alone, before it is counted: where a
+machine is shared, CPU time stretches, too. The same seed makes the same inputs. Ctrl-C or SIGTERM
+ends it and shows what was found so far. ``make fuzz`` runs this.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ def _run(batch: Any, reader: Any, folder: Path, noted: mmap.mmap, seed: int) -> 
     slowest, failures = 0.0, []
     for number in range(first, first + count):
         noted[:8] = number.to_bytes(8, "little")  # if this process dies, the parent knows of what
+        _limit_time()
         content = reader.make(rng_of(seed, name, number))
         path = folder / f"input{reader.ending}"
         path.write_bytes(content)
@@ -110,6 +112,7 @@ def _run(batch: Any, reader: Any, folder: Path, noted: mmap.mmap, seed: int) -> 
             accepted += _read(reader, content, path)
         except BaseException as error:
             problem = error
+        resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         spent = time.process_time() - begun
         slowest = max(slowest, spent)
         kind, said = _judge(problem, spent)
@@ -121,12 +124,16 @@ def _run(batch: Any, reader: Any, folder: Path, noted: mmap.mmap, seed: int) -> 
 
 
 def _read(reader: Any, content: bytes, path: Path) -> bool:
-    now = time.process_time()
-    most = int(now) + SECONDS + 1  # the system counts whole seconds
-    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
     _forget_peak()
     reader.read(content, path)
     return True
+
+
+def _limit_time() -> None:
+    """Give the next input its seconds."""
+    signal.signal(signal.SIGXCPU, _over_time)
+    most = int(time.process_time()) + SECONDS + 1  # the system counts whole seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
 
 def _judge(problem: BaseException | None, spent: float) -> tuple[str | None, str]:
@@ -154,7 +161,6 @@ def _over_time(*_: Any) -> None:
 
 
 def _forget_peak() -> None:
-    signal.signal(signal.SIGXCPU, _over_time)
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -235,14 +241,19 @@ class Tally:
         self.seed, self.folder = seed, folder
         self.counts: dict[str, Counter[str]] = {name: Counter() for name in names}
         self.slowest = dict.fromkeys(names, 0.0)
+        self.again: list[tuple[str, int, int]] = []
+        self.alone = False
 
     def add(self, result: Result) -> None:
-        """Count what came of a batch, and keep what failed."""
+        """Count what came of a batch, and keep what failed; what was slow is read again first."""
         counts = self.counts[result.name]
         counts["accepted"] += result.accepted
         counts["refused"] += result.refused
         self.slowest[result.name] = max(self.slowest[result.name], result.slowest)
         for failure in result.failures:
+            if failure.kind in (SLOW, WAITS) and not self.alone:
+                self.again.append((failure.name, failure.number, 1))
+                continue
             counts[failure.kind] += 1
             if counts[failure.kind] <= KEPT:
                 self._keep(failure)
@@ -360,6 +371,10 @@ def main() -> None:
         signal.signal(ending, signal.default_int_handler)
     try:
         fuzz(tally, batches(shares, options.inputs, options.start), options.jobs, options.seed)
+        if tally.again:
+            print(f"{len(tally.again):,} inputs were too slow, and are read again, one at a time")
+            tally.alone = True
+            fuzz(tally, tally.again, 1, options.seed)
     except KeyboardInterrupt:
         print("interrupted; until then:")
     tally.show()
