@@ -8,17 +8,29 @@ Nothing is unpickled.
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 import struct
 import zipfile
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-__all__ = ["MOST_BYTES", "MOST_ROWS", "MOST_TEXT", "read_arrays"]
+from cranium.errors import FileFormatError, shorten
+
+__all__ = [
+    "DAMAGES",
+    "MOST_BYTES",
+    "MOST_ROWS",
+    "MOST_TEXT",
+    "ArchiveFormat",
+    "read_archive",
+    "read_arrays",
+]
 
 MOST_BYTES = 1 << 30
 """How many bytes all arrays of a file may have together."""
@@ -26,6 +38,10 @@ MOST_TEXT = 1 << 25
 """How many characters a text may have: parsed, it takes about thirty times the tables."""
 MOST_ROWS = 2_000_000
 """How many rows an array may have, if each of them becomes an object of its own."""
+DAMAGES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
+"""The errors that reading a damaged description can raise."""
+DESCRIPTION = "about"
+"""The name of the array with the description."""
 MOST_ARRAYS = 1000
 MOST_DIRECTORY = 1 << 17
 """How many bytes the list of the arrays may have: it is read before anything can be checked."""
@@ -51,6 +67,65 @@ class _Header(NamedTuple):
     @property
     def num_bytes(self) -> int:
         return math.prod(self.shape) * self.dtype.itemsize
+
+
+class ArchiveFormat(NamedTuple):
+    """One kind of ``.npz`` file with a description in JSON, and its words in messages.
+
+    Attributes:
+        name: The ``format`` in the description.
+        version: The ``version`` in the description.
+        arrays: A regular expression for the names of the arrays.
+        noun: What such a file holds, such as "a policy".
+        source: How such a file is made, for who gives another one.
+        renewal: What to do instead of reading a file of another version.
+    """
+
+    name: str
+    version: int
+    arrays: str
+    noun: str
+    source: str
+    renewal: str
+
+
+def read_archive(
+    file: IO[bytes], path: Path, form: ArchiveFormat
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read the description and the arrays of a file, and check its format and version.
+
+    Args:
+        file: The file, open for reading.
+        path: Where it is, for messages.
+        form: The kind of file that is expected.
+
+    Raises:
+        FileFormatError: It is another kind of file, or of another version.
+
+    Example:
+        >>> form = ArchiveFormat("numbers", 1, "about|q", "a table", "save one", "save it again")
+        >>> stream = io.BytesIO()
+        >>> np.savez(stream, about=np.array('{"format": "numbers", "version": 2}'))
+        >>> read_archive(stream, Path("table.npz"), form)
+        Traceback (most recent call last):
+        cranium.errors.FileFormatError: table.npz has version 2 of the format, and this Cranium
+        reads version 1
+          fix: use the Cranium that wrote it, or save it again
+    """
+    try:
+        arrays = read_arrays(file, form.arrays)
+        about = json.loads(str(arrays.pop(DESCRIPTION)))
+    except Exception:  # a damaged archive makes its readers raise all kinds of errors
+        raise FileFormatError(f"{path} is not {form.noun} of ours", fix=form.source) from None
+    if not isinstance(about, dict) or about.get("format") != form.name:
+        raise FileFormatError(f"{path} is not {form.noun} of ours")
+    if about.get("version") != form.version:
+        raise FileFormatError(
+            f"{path} has version {shorten(about.get('version'))} of the format, and this Cranium "
+            f"reads version {form.version}",
+            fix=f"use the Cranium that wrote it, or {form.renewal}",
+        )
+    return about, arrays
 
 
 def read_arrays(file: IO[bytes], names: str = r"\w+") -> dict[str, NDArray[Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,29 +13,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.counterfactual.sets import ConfigurationSet, Current, Reachable, Seen
-from cranium.errors import (
-    FileAccessError,
-    FileFormatError,
-    InvalidArgumentError,
-    SpaceError,
-    shorten,
-)
+from cranium.errors import FileAccessError, InvalidArgumentError, SpaceError, shorten
 from cranium.io import open_regular, write_bytes
-from cranium.npz import MOST_BYTES, read_arrays
+from cranium.npz import DAMAGES, MOST_BYTES, ArchiveFormat, read_archive
 
 __all__ = ["DAMAGES", "SavedReplay", "read_replay", "set_data", "set_from", "write_replay"]
 
-FORMAT = "cranium replay"
-VERSION = 1
 ENDING = ".npz"
-ARRAYS = (
-    r"about|(next_)?observations[0-9]{1,3}|actions|label|real|ground_terminated|paid"
-    r"|configuration_states|configuration_counters|members|met"
+FORMAT = ArchiveFormat(
+    name="cranium replay",
+    version=1,
+    arrays=r"about|(next_)?observations[0-9]{1,3}|actions|label|real|ground_terminated|paid"
+    r"|configuration_states|configuration_counters|members|met",
+    noun="a replay buffer",
+    source="replay.save(path) makes one",
+    renewal="begin with a new buffer",
 )
-"""The names of the arrays in a file."""
-DAMAGES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
-"""The errors that reading a damaged description can raise."""
-SETS: dict[str, Any] = {"current": Current, "reachable": Reachable, "seen": Seen}
+SETS: dict[str, Callable[..., ConfigurationSet]] = {
+    "current": Current,
+    "reachable": Reachable,
+    "seen": Seen,
+}
 
 
 class SavedReplay(NamedTuple):
@@ -60,7 +59,8 @@ def write_replay(path: str | os.PathLike[str], saved: SavedReplay) -> None:
             fix="use a smaller buffer_size, or a smaller dtype for the observations",
         )
     stream = io.BytesIO()
-    text = json.dumps({"format": FORMAT, "version": VERSION, **saved.about}, ensure_ascii=False)
+    kind = {"format": FORMAT.name, "version": FORMAT.version}
+    text = json.dumps({**kind, **saved.about}, ensure_ascii=False)
     contents: dict[str, Any] = {"about": np.array(text), **saved.arrays}
     np.savez_compressed(stream, **contents)
     write_bytes(where, stream.getvalue())
@@ -70,22 +70,7 @@ def read_replay(path: str | os.PathLike[str]) -> SavedReplay:
     """Read a file that :func:`write_replay` wrote."""
     where = Path(path)
     with open_regular(where) as file:
-        try:
-            arrays = read_arrays(file, ARRAYS)
-            about = json.loads(str(arrays.pop("about")))
-        except Exception:  # a damaged archive makes its readers raise all kinds of errors
-            raise FileFormatError(
-                f"{where} is not a replay buffer of ours", fix="replay.save(path) makes one"
-            ) from None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise FileFormatError(f"{where} is not a replay buffer of ours")
-    if about.get("version") != VERSION:
-        raise FileFormatError(
-            f"{where} has version {shorten(about.get('version'))} of the format, and this Cranium "
-            f"reads version {VERSION}",
-            fix="use the Cranium that wrote it, or begin with a new buffer",
-        )
-    return SavedReplay(about, arrays)
+        return SavedReplay(*read_archive(file, where, FORMAT))
 
 
 def set_data(chosen: ConfigurationSet) -> dict[str, Any] | None:
@@ -101,19 +86,20 @@ def set_data(chosen: ConfigurationSet) -> dict[str, Any] | None:
     return None
 
 
-def set_from(data: Any) -> ConfigurationSet:
+def set_from(data: object) -> ConfigurationSet:
     """The set of configurations that plain data describes.
 
     Example:
         >>> set_from({"kind": "reachable", "limit": 3, "sample": None})
         Reachable(limit=3, sample=None, seen_only=False)
     """
+    if not isinstance(data, dict):
+        raise TypeError(f"{shorten(data)} where a set of configurations is expected")
     limits = {} if data["kind"] == "current" else {"limit": _limit(data["limit"])}
-    found: ConfigurationSet = SETS[data["kind"]](sample=_limit(data["sample"]), **limits)
-    return found
+    return SETS[data["kind"]](sample=_limit(data["sample"]), **limits)
 
 
-def _limit(value: Any) -> int | None:
+def _limit(value: object) -> int | None:
     if value is None or (type(value) is int and value >= 0):
         return value
     raise ValueError(f"{shorten(value)} where a whole number is expected")

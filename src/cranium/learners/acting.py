@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from gymnasium import spaces
 
@@ -20,17 +20,32 @@ from cranium.errors import (
 )
 from cranium.learners.serialisation import encoding_from
 from cranium.worlds.observations import conform
+from cranium.worlds.protocols import Observation
 
 __all__ = ["Acting", "configuration_of"]
 
 PARTS = {"ground", "machine_state", "counters"}
 """The keys of a product's observation with a ``DictEncoding``."""
+ActT_co = TypeVar("ActT_co", covariant=True)
+
+
+class _CallablePolicy(Protocol[ActT_co]):
+    """The parts of a policy that :meth:`Acting.act` uses; its action has the type of a call."""
+
+    @property
+    def automaton(self) -> CountingRewardAutomaton: ...
+
+    def __call__(self, observation: Any, configuration: Configuration, /) -> ActT_co: ...
+
+    def _ground_of(self, observation: Observation) -> Observation: ...
 
 
 class Acting:
     """The part that all policies share: :meth:`act`, and the conversion of observations."""
 
     automaton: CountingRewardAutomaton
+    world: Mapping[str, Any]
+    about: Mapping[str, Any]
     product_encoding: Encoding | Mapping[str, Any] | None
 
     @property
@@ -38,7 +53,9 @@ class Acting:
         """The observation space of the ground environment, if it is known."""
         raise NotImplementedError
 
-    def act(self, observation: Any, info: Mapping[str, Any]) -> Any:
+    def act(
+        self: _CallablePolicy[ActT_co], observation: Observation, info: Mapping[str, Any]
+    ) -> ActT_co:
         """Return the greedy action, as the environment numbers it; for use in production.
 
         Args:
@@ -61,9 +78,9 @@ class Acting:
             (1, 1)
         """
         configuration = configuration_of(info, self.automaton)
-        return self(self._ground_of(observation), configuration)  # type: ignore[operator]
+        return self(self._ground_of(observation), configuration)
 
-    def conformed(self, observation: Any, *, precisely: bool = True) -> Any:
+    def conformed(self, observation: Observation, *, precisely: bool = True) -> Observation:
         """Convert an observation to the space of the environment; another shape is an error."""
         if self.observation_space is None:
             return observation
@@ -72,7 +89,7 @@ class Acting:
         except WorldError as problem:
             raise PolicyError(problem.message, fix=problem.fix) from None
 
-    def _ground_of(self, observation: Any) -> Any:
+    def _ground_of(self, observation: Observation) -> Observation:
         """The ground observation, from an observation of the environment or of the product."""
         space = self.observation_space
         if isinstance(observation, Mapping) and PARTS - {"counters"} <= set(observation) <= PARTS:
@@ -108,7 +125,7 @@ class Acting:
         return made
 
 
-def _is_shown(observation: Any, encoding: Encoding) -> bool:
+def _is_shown(observation: Observation, encoding: Encoding) -> bool:
     """Whether an observation looks like one of a product with this encoding."""
     try:
         conform(observation, encoding.space)
@@ -117,7 +134,7 @@ def _is_shown(observation: Any, encoding: Encoding) -> bool:
     return True
 
 
-def configuration_of(info: Any, automaton: CountingRewardAutomaton) -> Configuration:
+def configuration_of(info: object, automaton: CountingRewardAutomaton) -> Configuration:
     """The configuration ⟨u, c⟩ in ``info``; a terminal one is refused.
 
     Example:

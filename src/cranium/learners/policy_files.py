@@ -34,20 +34,30 @@ from cranium.learners.serialisation import (
     observation_from,
     space_data,
 )
-from cranium.npz import MOST_BYTES, MOST_ROWS, MOST_TEXT, read_arrays
+from cranium.npz import (
+    DAMAGES,
+    MOST_BYTES,
+    MOST_ROWS,
+    MOST_TEXT,
+    ArchiveFormat,
+    read_archive,
+)
 
 if TYPE_CHECKING:
+    from cranium.learners.acting import Acting
     from cranium.learners.policy import Policy
 
 __all__ = ["load_policy", "observations_from", "save_policy"]
 
-FORMAT = "cranium policy"
-VERSION = 1
 ENDING = ".npz"
-ARRAYS = r"about|q|observations|ground|machine|low|high|weights[0-9]{1,3}|bias[0-9]{0,3}"
-"""The names of the arrays in a file."""
-DAMAGES = (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError)
-"""The errors that reading a damaged description can raise."""
+FORMAT = ArchiveFormat(
+    name="cranium policy",
+    version=1,
+    arrays=r"about|q|observations|ground|machine|low|high|weights[0-9]{1,3}|bias[0-9]{0,3}",
+    noun="a policy",
+    source="cranium train … --save FILE.npz makes one",
+    renewal="train again",
+)
 
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
@@ -70,11 +80,11 @@ def _space_data(space: gym.Space[Any] | None) -> dict[str, Any] | None:
     return None
 
 
-def described(policy: Any) -> dict[str, Any]:
+def described(policy: Acting) -> dict[str, Any]:
     """The part of the description that all policies have."""
     return {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": FORMAT.name,
+        "version": FORMAT.version,
         "automaton": dumps(policy.automaton, form="json"),
         "world": dict(policy.world),
         "about": dict(policy.about),
@@ -154,7 +164,8 @@ def load_policy(
         discretises: Whether the caller gives a function that discretises observations.
     """
     where = Path(path)
-    about, arrays = _read(where)
+    with open_regular(where) as file:
+        about, arrays = read_archive(file, where, FORMAT)
     try:
         automaton = loads(about["automaton"], rewards=rewards)
         shared = _shared_from(about)
@@ -234,26 +245,6 @@ def _called(automaton: CountingRewardAutomaton) -> str:
     return f"{automaton.name or 'without a name'} ({size.states} states, {size.transitions} edges)"
 
 
-def _read(where: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    with open_regular(where) as file:
-        try:
-            arrays = read_arrays(file, ARRAYS)
-            about = json.loads(str(arrays.pop("about")))
-        except Exception:  # a damaged archive makes its readers raise all kinds of errors
-            raise FileFormatError(
-                f"{where} is not a policy of ours", fix="cranium train … --save FILE.npz makes one"
-            ) from None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise FileFormatError(f"{where} is not a policy of ours")
-    if about.get("version") != VERSION:
-        raise FileFormatError(
-            f"{where} has version {shorten(about.get('version'))} of the format, and this Cranium "
-            f"reads version {VERSION}",
-            fix="use the Cranium that wrote it, or train again",
-        )
-    return about, arrays
-
-
 def _observations(observations: tuple[Any, ...]) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Observations for a file: arrays of one kind as one array, anything else as JSON."""
     kinds = {(type(o), getattr(o, "shape", None), getattr(o, "dtype", None)) for o in observations}
@@ -262,9 +253,11 @@ def _observations(observations: tuple[Any, ...]) -> tuple[Any, dict[str, NDArray
     return [observation_data(seen) for seen in observations], {}
 
 
-def observations_from(described: Any, arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
-    """Read the observations of a file; what is wrong with them is a ``ValueError``."""
+def observations_from(described: object, arrays: dict[str, NDArray[Any]]) -> tuple[Any, ...]:
+    """Read the observations of a file; what is wrong with them raises one of ``DAMAGES``."""
     if described != "arrays":
+        if not isinstance(described, list):
+            raise TypeError(f"{shorten(described)} where observations are expected")
         return tuple(observation_from(seen) for seen in described)
     found = arrays["observations"]
     if not found.ndim or len(found) > MOST_ROWS:  # each becomes an object of its own

@@ -20,6 +20,7 @@ from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding, TabularE
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import WorldError, shorten
+from cranium.worlds.protocols import Observation
 
 __all__ = [
     "array_from",
@@ -44,7 +45,7 @@ MOST_CLIP = 100_000
 """The greatest ``clip`` of one-hot counters."""
 
 
-def whole(value: Any, *, least: int = -GREATEST, most: int = GREATEST) -> int:
+def whole(value: object, *, least: int = -GREATEST, most: int = GREATEST) -> int:
     """Check that a value is a whole number within bounds, and return it.
 
     Example:
@@ -56,7 +57,7 @@ def whole(value: Any, *, least: int = -GREATEST, most: int = GREATEST) -> int:
     return value
 
 
-def limit_from(value: Any) -> int | None:
+def limit_from(value: object) -> int | None:
     """Check a counter limit: a whole number, or None.
 
     Example:
@@ -66,7 +67,7 @@ def limit_from(value: Any) -> int | None:
     return None if value is None else whole(value, least=0)
 
 
-def clip_from(value: Any) -> int:
+def clip_from(value: object) -> int:
     """Check the ``clip`` of an encoding.
 
     Example:
@@ -76,7 +77,7 @@ def clip_from(value: Any) -> int:
     return whole(value, least=1, most=MOST_CLIP)
 
 
-def array_from(values: Any, kind: Any) -> NDArray[Any]:
+def array_from(values: object, kind: object) -> NDArray[Any]:
     """An array of numbers, of a dtype that can hold them.
 
     Example:
@@ -121,7 +122,7 @@ def space_data(space: spaces.Space[Any]) -> dict[str, Any]:
     raise WorldError(f"a policy for observations in {space} cannot be written")
 
 
-def space_from(data: Any, depth: int = 0) -> spaces.Space[Any]:
+def space_from(data: object, depth: int = 0) -> spaces.Space[Any]:
     """The space that plain data describes.
 
     Example:
@@ -167,7 +168,7 @@ def _sizes(data: Any) -> Any:
     return sizes if isinstance(data, list) else sizes[0]
 
 
-def observation_data(seen: Any) -> Any:
+def observation_data(seen: Observation) -> object:
     """An observation as plain data.
 
     Example:
@@ -183,7 +184,7 @@ def observation_data(seen: Any) -> Any:
     return seen.item() if isinstance(seen, np.generic) else seen
 
 
-def observation_from(data: Any, depth: int = 0) -> Any:
+def observation_from(data: object, depth: int = 0) -> Observation:
     """The observation that plain data describes.
 
     Example:
@@ -201,7 +202,7 @@ def observation_from(data: Any, depth: int = 0) -> Any:
     return {name: observation_from(part, depth + 1) for name, part in data["dict"].items()}
 
 
-def _array_of(values: Any, kind: Any) -> NDArray[Any]:
+def _array_of(values: object, kind: object) -> NDArray[Any]:
     if isinstance(kind, str) and kind.startswith(("<U", ">U")):  # names: as long as they are
         names = np.array(values)
         if names.dtype.kind == "U":
@@ -209,13 +210,15 @@ def _array_of(values: Any, kind: Any) -> NDArray[Any]:
     return array_from(values, kind)
 
 
-def configurations_from(data: Any) -> tuple[Configuration, ...]:
+def configurations_from(data: object) -> tuple[Configuration, ...]:
     """Configurations from pairs of a state and its counters.
 
     Example:
         >>> configurations_from([["counting", [2]]])
         (Configuration(state='counting', counters=(2,)),)
     """
+    if not isinstance(data, list):
+        raise TypeError(f"{shorten(data)} where configurations are expected")
     found = tuple(
         Configuration(state, tuple(whole(c, least=-1) for c in counters))
         for state, counters in data
@@ -225,7 +228,7 @@ def configurations_from(data: Any) -> tuple[Configuration, ...]:
     return found
 
 
-def encoding_data(encoding: Any) -> dict[str, Any] | None:
+def encoding_data(encoding: Encoding | Mapping[str, Any] | None) -> dict[str, Any] | None:
     """The encoding of a product as plain data; None for a ``DictEncoding``, or one of your own.
 
     Example:
