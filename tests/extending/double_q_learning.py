@@ -43,19 +43,19 @@ class DoubleQLearning:
         values = self.values(observation)[:, configuration].sum(axis=0)
         return int(rng.choice(np.flatnonzero(values == values.max())))
 
-    def observe(self, transition):
+    def observe(self, sample):
         """Update one of the tables, drawn at random, in every configuration at once."""
-        found = self.problem.relabel(transition, "reachable")
+        found = self.problem.relabel(sample, "reachable")
         before, after = (
-            self.values(transition.observation),
-            self.values(transition.next_observation),
+            self.values(sample.observation),
+            self.values(sample.next_observation),
         )
         one, other = self.problem.rng.permutation(2)
         best = after[one, found.target].argmax(axis=-1)
         ahead = np.where(found.terminated, 0.0, after[other, found.target, best])
-        error = found.reward + self.discount * ahead - before[one, found.source, transition.action]
+        error = found.reward + self.discount * ahead - before[one, found.source, sample.action]
         step = self.learning_rate * found.weight * error
-        before[one, found.source, transition.action] += step
+        before[one, found.source, sample.action] += step
 
     def policy(self):
         """Return the greedy policy of both tables together."""

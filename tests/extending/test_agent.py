@@ -53,10 +53,10 @@ def test_double_q_learning_solves_the_task(how):
 
 def test_it_learns_with_fewer_samples_than_without_counterfactual_experience():
     class RealOnly(DoubleQLearning):
-        def observe(self, transition):
+        def observe(self, sample):
             relabel = self.problem.relabel
-            self.problem.relabel = lambda transition, _: relabel(transition, "current")
-            super().observe(transition)
+            self.problem.relabel = lambda sample, _: relabel(sample, "current")
+            super().observe(sample)
             del self.problem.relabel
 
     def samples(learner, seed):
@@ -140,7 +140,7 @@ def package(tmp_path, monkeypatch):
         '    """Always does the same."""\n'
         "    def __init__(self, problem, *, action=1): self.action = action\n"
         "    def act(self, observation, configuration): return self.action\n"
-        "    def observe(self, transition): pass\n"
+        "    def observe(self, sample): pass\n"
         "    def policy(self): return lambda observation, configuration, rng=None: self.action\n"
         "    def save(self, path): pass\n"
     )

@@ -1,6 +1,6 @@
 """Learners: agents that can see inside the reward."""
 
-from cranium.learners.agent import Agent, AgentPolicy, Problem, Transition
+from cranium.learners.agent import Agent, AgentPolicy, Problem, Sample
 from cranium.learners.config import (
     AgentConfig,
     LearnerConfig,
@@ -40,11 +40,11 @@ __all__ = [
     "PlannerConfig",
     "Policy",
     "Problem",
+    "Sample",
     "Schedule",
     "Streak",
     "TabularConfig",
     "TrainingResult",
-    "Transition",
     "Visits",
     "evaluate",
     "machine_values",

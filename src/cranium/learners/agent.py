@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.core import ActType, ObsType
 from numpy.typing import NDArray
 
 from cranium.aamdp.planning import find_product
@@ -25,26 +26,29 @@ from cranium.counterfactual.sets import (
     configuration_set,
 )
 from cranium.tables.space import MOST_LISTED, ConfigurationSpace, open_space
-from cranium.worlds.protocols import Observation
 
-__all__ = ["Agent", "AgentFactory", "AgentPolicy", "Problem", "Transition"]
+__all__ = ["Agent", "AgentFactory", "AgentPolicy", "Problem", "Sample"]
+
+ObsT_contra = TypeVar("ObsT_contra", contravariant=True)
+ActT_co = TypeVar("ActT_co", covariant=True)
 
 
-class Transition(NamedTuple):
+class Sample(NamedTuple, Generic[ObsType, ActType]):
     """One step of the environment and of the machine, as an agent observes it.
 
-    Configurations and labels are numbers of ``problem.space``.
+    Configurations and labels are numbers of ``problem.space``. The types of ground observations and
+    actions are parameters, as those of ``gymnasium.Env`` are: ``Sample[NDArray[np.int64], int]``.
 
     Example:
-        >>> Transition._fields[:4]
+        >>> Sample._fields[:4]
         ('observation', 'configuration', 'action', 'reward')
     """
 
-    observation: Observation  # of the ground environment
+    observation: ObsType  # of the ground environment
     configuration: int
-    action: Any
+    action: ActType
     reward: float  # of the product
-    next_observation: Observation
+    next_observation: ObsType
     next_configuration: int
     label: int
     terminated: bool  # by the machine or by the environment
@@ -54,7 +58,7 @@ class Transition(NamedTuple):
 
 
 @runtime_checkable
-class AgentPolicy(Protocol):
+class AgentPolicy(Protocol[ObsT_contra, ActT_co]):
     """The interface of a policy: called with the ground observation and the configuration.
 
     Example:
@@ -64,15 +68,15 @@ class AgentPolicy(Protocol):
 
     def __call__(
         self,
-        observation: Observation,
+        observation: ObsT_contra,
         configuration: Configuration,
         rng: np.random.Generator | None = None,
-    ) -> Any:
+    ) -> ActT_co:
         """Return the action."""
 
 
 @runtime_checkable
-class Agent(Protocol):
+class Agent(Protocol[ObsType, ActType]):
     """The interface of an agent. Any object with these four methods will do.
 
     ``cranium.train`` takes such an object, its class, or the name under which the class was
@@ -84,13 +88,13 @@ class Agent(Protocol):
         False
     """
 
-    def act(self, observation: Observation, configuration: int) -> Any:
+    def act(self, observation: ObsType, configuration: int) -> ActType:
         """Return the next action of the training episode, exploring as the agent sees fit."""
 
-    def observe(self, transition: Transition) -> None:
-        """Learn from a transition. It is called once after every step."""
+    def observe(self, sample: Sample[ObsType, ActType]) -> None:
+        """Learn from a sample. It is called once after every step."""
 
-    def policy(self) -> AgentPolicy:
+    def policy(self) -> AgentPolicy[ObsType, ActType]:
         """Return what was learned, such as a :class:`cranium.learners.Policy`."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -99,7 +103,7 @@ class Agent(Protocol):
 
 @dataclass
 class Problem:
-    """The task that an agent is to learn, and the tools to relabel its transitions.
+    """The task that an agent is to learn, and the tools to relabel its samples.
 
     Attributes:
         product: The environment with the machine.
@@ -175,26 +179,26 @@ class Problem:
         return np.concatenate([[configuration], others])
 
     def relabel(
-        self, transition: Transition, configurations: AnyConfigurationSet = "reachable"
+        self, sample: Sample[Any, Any], configurations: AnyConfigurationSet = "reachable"
     ) -> Relabelled:
-        """Relabel a transition with every configuration of a set: counterfactual experience.
+        """Relabel a sample with every configuration of a set: counterfactual experience.
 
         Returns:
             The K counterfactual transitions, the real one first: arrays of the shape [K].
         """
-        sources = self.members(transition.configuration, configurations)
-        following = self.space.tables.next_configuration[transition.label, sources]
+        sources = self.members(sample.configuration, configurations)
+        following = self.space.tables.next_configuration[sample.label, sources]
         for x in sources[following < 0].tolist():
-            self.space.look(transition.label, x)  # fills the table where it is not known yet
+            self.space.look(sample.label, x)  # fills the table where it is not known yet
         found = relabel(
             self.space.tables,
             sources[None],
-            np.array([transition.label]),
-            np.array([transition.ground_terminated]),
-            transition.extra[None],
+            np.array([sample.label]),
+            np.array([sample.ground_terminated]),
+            sample.extra[None],
         )
         return Relabelled(*(array[0] for array in found))
 
 
-AgentFactory = Callable[..., Agent]
+AgentFactory = Callable[..., Agent[Any, Any]]
 """A class or function that makes an agent, called with a :class:`Problem` and settings."""

@@ -33,7 +33,7 @@ class AgentRun:
 
     def __init__(
         self,
-        agent: Agent,
+        agent: Agent[Any, Any],
         problem: Problem,
         stepper: EnvironmentStepper,
         exact: TabularEvaluator | None,
@@ -77,9 +77,9 @@ class AgentRun:
                     f"{stepper.env.action_space}",
                     fix="return an action of the environment",
                 )
-            transition = stepper.step(action)
-            agent.observe(transition)
-            self.running = not (transition.terminated or transition.truncated)
+            sample = stepper.step(action)
+            agent.observe(sample)
+            self.running = not (sample.terminated or sample.truncated)
         return 0
 
     def logged(self, first: int = 0) -> Floats:
@@ -102,6 +102,6 @@ class AgentRun:
             self._live = self._make_live()
         return self._live.evaluate_policy(policy, **asked)
 
-    def policy(self) -> AgentPolicy:
+    def policy(self) -> AgentPolicy[Any, Any]:
         """Return what was learned."""
         return self.agent.policy()

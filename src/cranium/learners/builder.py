@@ -134,7 +134,7 @@ class RunBuilder:
         if self.path == "compiled":
             raise InvalidArgumentError(f"{self.learner} is stepped in Python", fix="leave path out")
         if isinstance(config.agent, Agent) and not isinstance(config.agent, type):
-            agent: Agent = config.agent
+            agent: Agent[Any, Any] = config.agent
             problem = getattr(agent, "problem", None)
             if not isinstance(problem, Problem):
                 raise InvalidArgumentError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
@@ -21,7 +21,7 @@ DEEPEST = 20
 """How deep values that hold others are looked into."""
 
 
-def code_digest(function: Any) -> str | None:
+def code_digest(function: Callable[..., object]) -> str | None:
     """A digest of a function: its code, what it has closed over, and what it uses of its module.
 
     Names, comments and docstrings of functions do not matter. None if it has no Python code.

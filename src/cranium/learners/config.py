@@ -82,7 +82,7 @@ class AgentConfig(LearnerConfig):
         {'discount': 0.99, 'learning_rate': 0.1}
     """
 
-    agent: Agent | AgentFactory = field(kw_only=True)
+    agent: Agent[Any, Any] | AgentFactory = field(kw_only=True)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 

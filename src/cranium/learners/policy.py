@@ -19,6 +19,7 @@ from cranium.learners.acting import Acting
 from cranium.learners.policy_files import load_policy, observations_from, save_policy
 from cranium.learners.serialisation import configurations_from, space_from, whole
 from cranium.worlds.observations import conform, format_observation, observation_key
+from cranium.worlds.protocols import Observation
 
 __all__ = ["Policy", "Unknown"]
 
@@ -207,7 +208,7 @@ class Policy(Acting):
         """
         return replace(self, unknown=unknown)
 
-    def number(self, observation: Any) -> int | None:
+    def number(self, observation: Observation) -> int | None:
         """Return the row of an observation; None if a random action is to be taken.
 
         Example:
@@ -230,7 +231,7 @@ class Policy(Acting):
             )
         return number
 
-    def _find(self, observation: Any) -> int | None:
+    def _find(self, observation: Observation) -> int | None:
         """The number of an observation, if it is known; one that is not in the space is refused."""
         if self.discretise is not None:
             seen = self.conformed(observation) if self._conforms else observation

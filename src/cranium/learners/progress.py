@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 __all__ = ["ProgressBar"]
 
@@ -45,7 +49,11 @@ class ProgressBar:
                 self.bar.stop()
 
     def show(
-        self, done: int, exploration: float, ends: Any, curve: list[tuple[float, ...]]
+        self,
+        done: int,
+        exploration: float,
+        ends: Sequence[float] | NDArray[np.float64],
+        curve: list[tuple[float, ...]],
     ) -> None:
         """Update the line."""
         if self.bar is None:

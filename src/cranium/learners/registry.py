@@ -163,7 +163,7 @@ def register(name: str, agent: AgentFactory, *, summary: str | None = None) -> N
     _REGISTRY.add(Learner(name, summary, agent_config(agent)))
 
 
-def agent_config(agent: Agent | AgentFactory) -> AgentConfig:
+def agent_config(agent: Agent[Any, Any] | AgentFactory) -> AgentConfig:
     """Return the config of an agent, or of its class, with the defaults of its constructor.
 
     Example:
@@ -189,7 +189,9 @@ def agent_config(agent: Agent | AgentFactory) -> AgentConfig:
 
 
 def choose_config(
-    learner: str | Agent | AgentFactory, config: LearnerConfig | None, settings: Mapping[str, Any]
+    learner: str | Agent[Any, Any] | AgentFactory,
+    config: LearnerConfig | None,
+    settings: Mapping[str, Any],
 ) -> LearnerConfig:
     """Return the config of a learner: its defaults or the given one, with some settings changed.
 
@@ -238,7 +240,7 @@ def _agent_settings(name: str, config: AgentConfig, settings: Mapping[str, Any])
     return replace(config, discount=discount, settings={**config.settings, **settings})
 
 
-def learner_name(learner: str | Agent | AgentFactory) -> str:
+def learner_name(learner: str | Agent[Any, Any] | AgentFactory) -> str:
     """Return the name of a learner, or of the class of an agent.
 
     Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from cranium.errors import CraniumError
 from cranium.learners.evaluation_result import Evaluation
 from cranium.learners.exploration import exploration_rule
 from cranium.learners.schedules import rate_at
+
+if TYPE_CHECKING:
+    from cranium.learners.agent import AgentPolicy
 
 __all__ = ["CHUNK", "LearnerRun", "Run"]
 
@@ -55,7 +58,7 @@ class Run(Protocol):
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Evaluate the greedy policy."""
 
-    def policy(self) -> Any:
+    def policy(self) -> AgentPolicy[Any, Any]:
         """Return what was learned."""
 
 
@@ -75,6 +78,19 @@ class _TablesAgent(Protocol):
     def config(self) -> object: ...
 
 
+class _CountingRun(Protocol):
+    """The parts of a run that its exploration rate depends on."""
+
+    @property
+    def agent(self) -> _TablesAgent: ...
+
+    @property
+    def samples(self) -> int: ...
+
+    @property
+    def ends(self) -> Sequence[float] | NDArray[np.float64]: ...
+
+
 AgentT = TypeVar("AgentT", bound=_TablesAgent)
 
 
@@ -82,7 +98,6 @@ class LearnerRun(Generic[AgentT]):
     """What runs of our own learners share: their agent knows where it is in its tables."""
 
     agent: AgentT
-    ends: Any
 
     @property
     def samples(self) -> int:
@@ -95,7 +110,7 @@ class LearnerRun(Generic[AgentT]):
         return self.agent.tables.configuration
 
     @property
-    def exploration(self) -> float:
+    def exploration(self: _CountingRun) -> float:
         """The current exploration rate."""
         rule = exploration_rule(getattr(self.agent.config, "exploration", 0.0))
         return rate_at(rule.rate, self.samples, int(self.ends[0]))

@@ -6,23 +6,25 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.core import ActType
 from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
 from cranium.errors import WorldError
-from cranium.learners.agent import Transition
+from cranium.learners.agent import Sample
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.tables.pay import pay
 from cranium.tables.space import ConfigurationSpace
+from cranium.worlds.protocols import Observation
 from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["EnvironmentStepper"]
 
 
 class EnvironmentStepper:
-    """Steps a product and tells what happened as a :class:`~cranium.learners.agent.Transition`.
+    """Steps a product and tells what happened as a :class:`~cranium.learners.agent.Sample`.
 
     It refuses wrappers around the product that change its observations, rewards or ends, counts
     episodes and keeps their log.
@@ -60,14 +62,15 @@ class EnvironmentStepper:
         self.ends = [0.0] * 4  # episodes, successes, overflows; the return of the running episode
         self.log = EpisodeLog(wanted=log)
         self.steps_taken = 0
-        self.ground: Any = None
+        self.ground: Observation = None
         self.current = space.start  # the real configuration
 
-    def ground_part(self, observation: Any) -> Any:
+    def ground_part(self, observation: Observation) -> Observation:
         """Return the ground part of an observation of the product."""
-        return observation["ground"] if self.plain else self.product.encoding.decode(observation)[0]
+        shown: Any = observation  # of a DictEncoding, if it is plain
+        return shown["ground"] if self.plain else self.product.encoding.decode(observation)[0]
 
-    def reset(self) -> Any:
+    def reset(self) -> Observation:
         """Start an episode and return the first ground observation."""
         observation, _ = self.env.reset(seed=self.seed)
         self.guard.begin()
@@ -85,7 +88,7 @@ class EnvironmentStepper:
         return self.rows[label]
 
     def reward_values(
-        self, before: Any, action: Any, after: Any, info: dict[str, Any]
+        self, before: Observation, action: object, after: Observation, info: dict[str, Any]
     ) -> NDArray[np.float64]:
         """Return the ground reward, if it is added, and the value of each reward function."""
         functions = self.space.reward_functions
@@ -96,7 +99,7 @@ class EnvironmentStepper:
             extra[1 + number] = call_reward_function(function, before, action, after)
         return extra
 
-    def step(self, action: Any) -> Transition:
+    def step(self, action: ActType) -> Sample[Any, ActType]:
         """Take one step of the environment and of the machine."""
         x, ground, before = self.current, self.ground, self.product.ground
         observation, reward, terminated, truncated, info = self.env.step(action)
@@ -114,7 +117,7 @@ class EnvironmentStepper:
         self.ends[3] += float(reward)
         if terminated or truncated:
             self.end_episode(self.steps_taken, info)
-        return Transition(
+        return Sample(
             ground,
             x,
             action,

@@ -44,7 +44,7 @@ MOST_LISTED = 2_000_000
 
 def train(
     env: gym.Env[Any, Any],
-    learner: str | Agent | AgentFactory = "cql",
+    learner: str | Agent[Any, Any] | AgentFactory = "cql",
     *,
     steps: int,
     seed: int = 0,
@@ -213,7 +213,7 @@ def generators(seed: int) -> tuple[np.random.Generator, int]:
 
 def _prepare(
     env: gym.Env[Any, Any],
-    learner: str | Agent | AgentFactory,
+    learner: str | Agent[Any, Any] | AgentFactory,
     *,
     steps: int,
     seed: int,

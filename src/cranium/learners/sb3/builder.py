@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import gymnasium as gym
+
 from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
 from cranium.automata.automaton import CountingRewardAutomaton
@@ -18,7 +20,12 @@ from cranium.learners.sb3.buffers import (
     CounterfactualReplayBuffer,
     require_sb3,
 )
-from cranium.learners.sb3.checks import check_actions, check_ground, check_normalisation
+from cranium.learners.sb3.checks import (
+    VecEnv,
+    check_actions,
+    check_ground,
+    check_normalisation,
+)
 
 __all__ = ["counterfactual"]
 
@@ -26,7 +33,7 @@ EACH = "make_vec_env(lambda: counterfactual(make(), automaton)[0], n_envs=4)"
 
 
 def counterfactual(
-    env: Any,
+    env: gym.Env[Any, Any] | VecEnv,
     automaton: CountingRewardAutomaton | None = None,
     labelling: Callable[[Any, Any, Any], Iterable[str] | str] | None = None,
     *,
@@ -69,16 +76,17 @@ def counterfactual(
         >>> model = DQN("MultiInputPolicy", env, **replay).learn(20)
     """
     require_sb3()
+    made: Any = env
     if automaton is not None:
-        env = _make(env, automaton, labelling, options)
+        made = _make(env, automaton, labelling, options)
     elif labelling is not None or options:
         given = ", ".join([*(["labelling"] if labelling is not None else []), *options])
         raise InvalidArgumentError(
             f"a product that is there already has its own settings, not these: {given}",
             fix="give the environment and the automaton, or make the product with them",
         )
-    encoding = _encoding_of_many(env) if _is_vector(env) else encoding_of(env)
-    check_actions(env.action_space)
+    encoding = _encoding_of_many(made) if _is_vector(made) else encoding_of(made)
+    check_actions(made.action_space)
     kinds: dict[type, type] = {
         BoxEncoding: CounterfactualReplayBuffer,
         DictEncoding: CounterfactualDictReplayBuffer,
@@ -89,7 +97,7 @@ def counterfactual(
         if isinstance(encoding, kind):
             settings = {"encoding": encoding, "counterfactual_ratio": counterfactual_ratio}
             settings["configurations"] = configurations
-            return env, {"replay_buffer_class": buffer, "replay_buffer_kwargs": settings}
+            return made, {"replay_buffer_class": buffer, "replay_buffer_kwargs": settings}
     raise InvalidArgumentError(
         f"networks read a BoxEncoding or a DictEncoding, not a {type(encoding).__name__}",
         fix="cranium.product(env, automaton, encoding=BoxEncoding())",
@@ -111,7 +119,7 @@ def _make(env: Any, automaton: Any, labelling: Any, options: dict[str, Any]) -> 
     return product(env, automaton, labelling, **{"encoding": BoxEncoding(), **options})
 
 
-def _is_vector(env: Any) -> bool:
+def _is_vector(env: object) -> bool:
     return isinstance(env, _vectors().VecEnv)
 
 
@@ -119,7 +127,7 @@ def _vectors() -> Any:
     return importlib.import_module("stable_baselines3.common.vec_env")
 
 
-def _encoding_of_many(env: Any) -> Encoding:
+def _encoding_of_many(env: VecEnv) -> Encoding:
     inside = getattr(env.unwrapped, "envs", None)  # none if they run in other processes
     if inside is not None:
         encodings = [encoding_of(one) for one in inside]
@@ -137,7 +145,7 @@ def _encoding_of_many(env: Any) -> Encoding:
     return first
 
 
-def _ask_encodings(env: Any) -> list[Encoding]:
+def _ask_encodings(env: VecEnv) -> list[Encoding]:
     """The encodings of products in other processes."""
     try:
         found: list[Any] = env.get_attr("encoding") if env.has_attr("encoding") else []

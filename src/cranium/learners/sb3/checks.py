@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
+import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
 from cranium.counterfactual.layouts import MACHINE
 from cranium.errors import InvalidArgumentError, WorldError
 
-__all__ = ["check_actions", "check_ground", "check_normalisation"]
+__all__ = ["VecEnv", "VecNormalize", "check_actions", "check_ground", "check_normalisation"]
 
 
-def check_normalisation(env: Any, *, ends_known: bool) -> None:
+class VecEnv(Protocol):
+    """The part of a ``VecEnv`` that is used here. Stable-Baselines3 may not be installed."""
+
+    @property
+    def action_space(self) -> spaces.Space[Any]:
+        """The actions of one environment."""
+
+    @property
+    def unwrapped(self) -> object:
+        """The vector without wrappers."""
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Return whether all environments have an attribute."""
+
+    def get_attr(self, attr_name: str) -> list[Any]:
+        """Return an attribute of each environment."""
+
+    def env_is_wrapped(self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]]) -> list[bool]:
+        """Return whether each environment has a wrapper of this class."""
+
+
+class VecNormalize(Protocol):
+    """The part of a ``VecNormalize`` that is used here."""
+
+    @property
+    def norm_obs(self) -> bool:
+        """Whether observations are normalised."""
+
+    @property
+    def norm_obs_keys(self) -> Sequence[str] | None:
+        """Which parts of a dictionary are normalised; None for vectors."""
+
+
+def check_normalisation(env: VecNormalize, *, ends_known: bool) -> None:
     """Refuse a ``VecNormalize`` that changes the machine's part of observations, or last ones."""
     if not env.norm_obs:
         return
@@ -35,7 +70,7 @@ def check_normalisation(env: Any, *, ends_known: bool) -> None:
         )
 
 
-def check_actions(actions: Any) -> None:
+def check_actions(actions: spaces.Space[Any]) -> None:
     """Refuse discrete actions that do not begin at 0, as SB3 expects."""
     if isinstance(actions, spaces.Discrete) and actions.start:
         raise InvalidArgumentError(
@@ -46,7 +81,7 @@ def check_actions(actions: Any) -> None:
         )
 
 
-def check_ground(ground: Any) -> None:
+def check_ground(ground: spaces.Space[Any]) -> None:
     """Refuse ground observations that SB3 cannot read as a part of a dictionary."""
     plain = isinstance(ground, spaces.Box | spaces.MultiBinary)
     if isinstance(ground, spaces.Discrete | spaces.MultiDiscrete):

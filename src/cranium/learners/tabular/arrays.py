@@ -231,7 +231,7 @@ class LearnerTables:
 
     def follow(self, x: int) -> None:
         """List the counterfactual configurations for this real one."""
-        follow, arguments = (kernels.in_python(each) for each in (follow_set, set_arguments))
+        follow, arguments = kernels.in_python(follow_set), kernels.in_python(set_arguments)
         count = int(self.position[kernels.MEMBERS])
         self.position[kernels.MEMBERS] = follow(self.kind, x, count, *arguments(self.arrays))
 

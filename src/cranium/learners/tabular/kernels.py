@@ -8,7 +8,7 @@ for each step of an environment in Python costs little.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,15 @@ from cranium._runtime.jit import compiled, inlined
 
 __all__ = ["LearnerArrays", "MachineArrays", "WorldArrays", "arrays_from_buffers", "learn"]
 
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 long: Callable[[Any], int] = np.int64  # type: ignore[assignment]
 """For arguments: with 32 bits, or as a bare constant, a function would be compiled once more."""
 
 
-def in_python(function: Any) -> Any:
+def in_python(function: FunctionT) -> FunctionT:
     """Return a compiled function as Python code, for what is done once: compiling takes longer."""
-    return getattr(function, "py_func", function)
+    plain: FunctionT = getattr(function, "py_func", function)
+    return plain
 
 
 CURRENT, SEEN, REACHABLE, CHOSEN = 0, 1, 2, 3
@@ -156,7 +158,7 @@ def choose(q: Floats, observation: int, x: int, epsilon: float, explore: float, 
 
 
 @inlined
-def paid(machine: MachineArrays, row: int, x: int, extra: Floats) -> float:
+def paid(machine: MachineArrays | LearnerArrays, row: int, x: int, extra: Floats) -> float:
     """Return the reward of a transition: :func:`cranium.tables.pay`, compiled."""
     reward: float = machine.reward[row, x] + extra[0]
     if machine.function[row, x] >= 0:

@@ -89,7 +89,7 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
             if over or not left or product.steps_left != left or reward is not product.last_reward:
                 guard.left = left
                 guard.check(reward, terminated, truncated)
-            ground = observation["ground"] if plain else self.ground_part(observation)
+            ground: Any = observation["ground"] if plain else self.ground_part(observation)
             try:  # nearly always an array and a label that were met before
                 after, what = numbers[ground.tobytes()], rows[info["label"]]
             except (AttributeError, KeyError):
