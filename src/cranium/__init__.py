@@ -5,7 +5,10 @@ from cranium._runtime.startup import guard_start
 guard_start()  # before the imports: they take longest, and Ctrl-C may come at any time
 
 # isort: split
+from typing import TYPE_CHECKING
+
 from cranium import assist, episodes, errors, languages, learners, worlds
+from cranium._runtime.version import __version__
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     Monitor,
@@ -38,7 +41,24 @@ from cranium.formats.schema import automaton_schema
 from cranium.languages import compile_language
 from cranium.learners import Policy, evaluate, train
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from cranium.studies import Grid, Optuna, Study
+
+_STUDIES = ("Grid", "Optuna", "Study")
+"""Imported when they are first asked for: engines and figures take a while to load."""
+
+
+def __getattr__(name: str) -> object:
+    if name in _STUDIES:
+        from cranium import studies
+
+        return getattr(studies, name)
+    raise AttributeError(f"module 'cranium' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_STUDIES})
+
 
 __all__ = [
     "FALSE",
@@ -52,14 +72,18 @@ __all__ = [
     "Equivalence",
     "Finding",
     "Formula",
+    "Grid",
     "Monitor",
+    "Optuna",
     "Policy",
     "Reward",
     "RewardFunction",
     "RewardMachine",
     "Step",
+    "Study",
     "Trace",
     "Transition",
+    "__version__",
     "as_cra",
     "assist",
     "automaton_schema",

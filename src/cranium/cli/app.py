@@ -13,15 +13,16 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from cranium import __version__
 from cranium._runtime.startup import begin_command
 from cranium._runtime.terminal import visible
+from cranium._runtime.version import __version__
 from cranium.cli.ask import ask
 from cranium.cli.compile import compile_language
 from cranium.cli.evaluate import evaluate, solve
 from cranium.cli.learners import list_learners
 from cranium.cli.llm import llm
 from cranium.cli.machines import check, convert, draw, equivalent, list_library, unroll
+from cranium.cli.new import new
 from cranium.cli.output import BAD_INPUT, INTERRUPTED, print_error, print_line, print_warning
 from cranium.cli.play import play, replay
 from cranium.cli.reproduce import reproduce
@@ -132,7 +133,7 @@ COMMANDS: Mapping[str, Mapping[str, Callable[..., None]]] = {
         "play": play,
         "replay": replay,
     },
-    "Experiments": {"reproduce": reproduce, "results": results, "report": report},
+    "Experiments": {"new": new, "reproduce": reproduce, "results": results, "report": report},
 }
 """The commands by their names, grouped as in ``cranium --help``."""
 

@@ -14,6 +14,7 @@ from cranium._runtime.interrupt import endings
 from cranium.arguments import check_count
 from cranium.cli.output import INTERRUPTED, NEGATIVE, print_error, print_line
 from cranium.cli.results import RESULTS, print_damage_warnings
+from cranium.cli.study import print_failures
 from cranium.errors import (
     EngineError,
     InvalidArgumentError,
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from cranium.experiments.local_engine import Engine
 
 __all__ = ["reproduce"]
-
-MAX_FAILURES = 10
-"""How many failed trials are printed."""
 
 
 def reproduce(
@@ -244,9 +242,4 @@ def _print_result(result: RunResult, records: Path) -> None:
     print_line(
         f"  {result.ran:,} trials in {result.seconds:.0f} s, {result.there:,} existed already"
     )
-    for job, record in result.failed[:MAX_FAILURES]:
-        last = "".join((record.error or "").strip().splitlines()[-1:])
-        print_line(f"  failed: {job.trial.method}, {job.trial.case}, seed {job.seed}: {last}")
-    more = len(result.failed) - MAX_FAILURES
-    if more > 0:
-        print_line(f"  and {more:,} more failed; their tracebacks are in {records}")
+    print_failures(result, records)

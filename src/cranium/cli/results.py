@@ -17,7 +17,7 @@ from cranium.errors import InvalidArgumentError
 from cranium.io import check_writable
 
 if TYPE_CHECKING:
-    from cranium.experiments.results import Study
+    from cranium.experiments.results import StudyResults
 
 __all__ = ["RESULTS", "print_damage_warnings", "report", "results"]
 
@@ -85,14 +85,14 @@ def results(
             print_line(f"wrote {path}")
 
 
-def _read_studies(folder: Path) -> list[Study]:
+def _read_studies(folder: Path) -> list[StudyResults]:
     from cranium.experiments.results import find_studies, read_study
 
     with print_damage_warnings():
         return [read_study(path) for path in find_studies(folder)]
 
 
-def _study_to_json(study: Study) -> dict[str, object]:
+def _study_to_json(study: StudyResults) -> dict[str, object]:
     from cranium.experiments.aggregate import aggregate_tasks
     from cranium.experiments.results import summary_to_dict
 
@@ -103,7 +103,7 @@ def _study_to_json(study: Study) -> dict[str, object]:
     }
 
 
-def _print_table(study: Study) -> None:
+def _print_table(study: StudyResults) -> None:
     from rich.table import Table
 
     from cranium.experiments.aggregate import aggregate_tasks
@@ -125,7 +125,7 @@ def _print_table(study: Study) -> None:
         table.add_row(*(visible_text(cell) for cell in (group.method, group.case, *row)))
     table_console().print(table)
     if study.missing:
-        print_line(f"{study.missing:,} trials are missing; the same cranium reproduce continues")
+        print_line(f"{study.missing:,} trials are missing; the same command continues")
     if study.failed:
         print_line(
             f"{len(study.failed):,} trials failed, including those for tuning; see --retry-failed"

@@ -1,8 +1,9 @@
-"""``cranium run``: a word through an automaton, step by step."""
+"""``cranium run``: a word through an automaton, step by step; or a study."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -18,11 +19,13 @@ from cranium.cli.output import (
     report_errors_as_json,
     table_console,
 )
+from cranium.cli.study import StudyOptions, is_study, run_study
 from cranium.drawing.labels import edge_line
-from cranium.errors import RunError
+from cranium.errors import InvalidArgumentError, RunError
 
 __all__ = ["run"]
 
+PANEL = "Studies"
 MAX_TRANSITIONS = 4
 """How many transitions of one step are printed."""
 MAX_ROWS = 200
@@ -31,7 +34,11 @@ MAX_ROWS = 200
 
 def run(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="An automaton file, or library:NAME.")
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="An automaton file, or library:NAME; or a study, in a .py or .toml file.",
+        ),
     ],
     word: Annotated[
         str | None,
@@ -43,16 +50,89 @@ def run(
     ] = None,
     language: LanguageOption = None,
     as_json: JsonOption = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--dir",
+            help="The folder for the records of a study.",
+            show_default="results/NAME",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    study: Annotated[
+        str | None,
+        typer.Option(
+            "--study",
+            metavar="VARIABLE",
+            help="Which study, if the file makes several.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Few seeds and samples, to see that it works; the results stay separate.",
+            rich_help_panel=PANEL,
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Only print what would be run.", rich_help_panel=PANEL),
+    ] = False,
+    engine: Annotated[
+        Literal["local", "ray"],
+        typer.Option(
+            "--engine",
+            help="Run processes on this machine, or tasks of a Ray cluster.",
+            rich_help_panel=PANEL,
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            help="How many trials to run at once.",
+            show_default="all cores",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            help="The address of the Ray cluster; auto finds one on this machine.",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Run failed trials again.", rich_help_panel=PANEL),
+    ] = False,
 ) -> None:
-    """Run a word through an automaton and print every step.
+    """Run a word through an automaton and print every step; or run a study.
 
     Use it to see how a task rewards a sequence of events. The exit code is 0 if the automaton
     accepts the whole word, and 1 if it rejects it or stops with an error.
 
+    A file that ends in .py or .toml is a study: every learner on every problem, with several seeds
+    (`cranium new study my_study.py` writes one). A Python file is run. Results that exist are not
+    computed again: after Ctrl-C or a crash, the same command continues.
+
     For example:
 
         cranium run library:anbcn "A A {} B C C"
+        cranium run my_study.py --quick
     """
+    options = StudyOptions(folder, study, quick, dry_run, engine, workers, address, retry_failed)
+    if word is None and language is None and is_study(file):
+        run_study(file, options)
+        return
+    if options != StudyOptions():
+        raise InvalidArgumentError(
+            f"{file} is not a study, which the options --dir to --retry-failed are for",
+            fix="name a .py or .toml file",
+        )
     error: RunError | None = None
     source, text = (None, file) if language is not None and word is None else (file, word)
     if text is None:

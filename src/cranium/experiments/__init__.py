@@ -1,5 +1,6 @@
 """Experiments: their configs, the engines that run their trials, and the records of results."""
 
+from cranium.experiments import execution, shapes  # they register how trials are run and checked
 from cranium.experiments.complexity import ComplexityConfig
 from cranium.experiments.configs import (
     ExperimentConfig,
@@ -32,8 +33,10 @@ __all__ = [
     "RunCallback",
     "RunResult",
     "Store",
+    "execution",
     "list_experiments",
     "load_configs",
     "make_config",
     "run",
+    "shapes",
 ]

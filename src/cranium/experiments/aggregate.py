@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from cranium.experiments.deep import COUNTING, NetworksConfig, name_single_count
 from cranium.experiments.letter import LetterConfig, name_range_of_times
-from cranium.experiments.results import Group, Study
+from cranium.experiments.results import Group, StudyResults
 
 __all__ = ["ONE", "SUM", "aggregate_tasks"]
 
 ONE, SUM = "all N, one machine", "all N, a machine for each"
 
 
-def aggregate_tasks(study: Study) -> list[Group]:
+def aggregate_tasks(study: StudyResults) -> list[Group]:
     """The groups of every method over all N: with one machine where possible, and as a sum.
 
     Example:
@@ -48,7 +48,7 @@ def aggregate_tasks(study: Study) -> list[Group]:
     return found
 
 
-def _aggregate_networks(study: Study, config: NetworksConfig, case: str) -> list[Group]:
+def _aggregate_networks(study: StudyResults, config: NetworksConfig, case: str) -> list[Group]:
     """The sum of CRM over all N of a case, if it was run."""
     each = [study.group("CRM", name_single_count(case, count + 1)) for count in range(config.times)]
     known = [group for group in each if group is not None]

@@ -21,7 +21,7 @@ from cranium.errors import (
     UnknownNameError,
     shorten,
 )
-from cranium.experiments.records import Store
+from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job
 from cranium.io import read_text
 
@@ -89,6 +89,10 @@ class ExperimentConfig(ABC):
         """The value of a result that is summarised; None if the task was not solved."""
         found = result.get("samples")
         return None if found is None else float(found)
+
+    def value_of(self, record: Record) -> float | None:
+        """The value of a record that is summarised; None if the task was not solved."""
+        return self.value(record.result)
 
     def require(self) -> None:  # noqa: B027 - most need no extra
         """Raise :class:`~cranium.errors.MissingExtraError` if an extra is not installed."""

@@ -28,43 +28,27 @@ from cranium.experiments.trial import (
     SpecificationTrial,
     SpecifiedTrial,
     TrainingTrial,
-    Trial,
+    run_trial,
 )
 from cranium.formats import library
 from cranium.formats.files import dumps, loads
 from cranium.learners import Schedule, Streak, TrainingResult, evaluate, train
 from cranium.learners.training import generators
 
-__all__ = ["run_trial"]
+__all__ = ["compute_optimal_rates", "compute_shortest_length", "make_env", "specify_task"]
 
 RATES_EVERY = 1_000
 
 
-def run_trial(trial: Trial, seed: int) -> dict[str, Any]:
-    """Run a trial and return its result as plain data.
-
-    Example:
-        >>> trial = TrainingTrial("letter", "planner", "N = 1", world="Letter", task="anbcdn",
-        ...                       learner="planner", options={"times": 1}, every=20)
-        >>> run_trial(trial, 0)["samples"]
-        60
-    """
-    if isinstance(trial, TrainingTrial):
-        return _train(trial, seed)
-    if isinstance(trial, ComplexityTrial):
-        return _measure_size(trial)
-    if isinstance(trial, SpecificationTrial):
-        return _specify(trial, seed)
-    raise NotImplementedError(type(trial).__name__)
-
-
-def _measure_size(trial: ComplexityTrial) -> dict[str, Any]:
+@run_trial.register
+def _measure_size(trial: ComplexityTrial, _seed: int) -> dict[str, Any]:
     machine = loads(library.text(trial.machine))  # anew, because the time it takes is measured
     if trial.limit is not None:
         machine = unroll(machine, trial.limit)
     return {"states": len(machine.states), "transitions": len(machine.transitions)}
 
 
+@run_trial.register
 def _specify(trial: SpecificationTrial, seed: int) -> dict[str, Any]:
     task = specify_task(trial, seed)
     compared = equivalent(task.machine, library.load(trial.reference))
@@ -93,6 +77,7 @@ def specify_task(trial: SpecificationTrial, seed: int) -> Specification:
     return specify(trial.description, events, transcript=recorded, mode="replay", seed=seed)
 
 
+@run_trial.register
 def _train(trial: TrainingTrial, seed: int) -> dict[str, Any]:
     env = _make_trial_env(trial, trial.options)
     until: Any = Streak(trial.until) if isinstance(trial.until, int) else trial.until

@@ -15,11 +15,10 @@ from typing import Protocol, Self
 
 from cranium.arguments import check_count
 from cranium.errors import EngineError
-from cranium.experiments.execution import run_trial
 from cranium.experiments.faults import find_machine_fault
 from cranium.experiments.pool import WorkerPool
 from cranium.experiments.records import Record, collect_versions
-from cranium.experiments.trial import Job
+from cranium.experiments.trial import Job, run_trial
 
 __all__ = ["Attempts", "Engine", "LocalEngine", "run_job"]
 

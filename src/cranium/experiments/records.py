@@ -20,10 +20,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from cranium import __version__
+from cranium._runtime.version import __version__
 from cranium.errors import FileAccessError, FileFormatError, RecordError, shorten
-from cranium.experiments.shapes import find_mismatch
-from cranium.experiments.trial import Job
+from cranium.experiments.trial import Job, find_mismatch
 from cranium.io import read_bytes, write_bytes
 
 __all__ = ["DamagedRecordWarning", "Record", "Store"]

@@ -13,18 +13,28 @@ from typing import Any
 
 from cranium.errors import CraniumError, FileFormatError, MissingExtraError, RecordError
 from cranium.experiments.configs import (
-    MOST_BYTES,
     ExperimentConfig,
     list_experiments,
     make_config,
 )
+from cranium.experiments.manifest import KIND, StudyManifest
 from cranium.experiments.records import Record, Store
 from cranium.experiments.runner import CONFIG
 from cranium.experiments.statistics import Summary, summarise
 from cranium.io import read_bytes, write_bytes
 
-__all__ = ["Group", "Study", "export", "find_studies", "read_study", "summary_to_dict", "to_rows"]
+__all__ = [
+    "Group",
+    "StudyResults",
+    "export",
+    "find_studies",
+    "read_study",
+    "summary_to_dict",
+    "to_rows",
+]
 
+MOST_MANIFEST = 20_000_000
+"""The size limit of ``experiment.json``, which lists the trials of a study."""
 NUMBERS = ("solved", "IQM", "95 % interval", "median", "mean", "deviation")
 """The columns of tables for the statistics of a group."""
 COLUMNS = (
@@ -76,11 +86,11 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Study:
-    """An experiment and its results.
+class StudyResults:
+    """The results of an experiment of the paper, or of a study.
 
     Attributes:
-        config: The config of the experiment.
+        config: The config of the experiment, or the manifest of the study.
         folder: The folder of the records.
         groups: The trials of the figure, by method and case.
         tuning: The number of tuning trials that were run.
@@ -88,7 +98,7 @@ class Study:
         failed: The records of trials that ended with an error, tuning trials included.
     """
 
-    config: ExperimentConfig
+    config: ExperimentConfig | StudyManifest
     folder: Path
     groups: tuple[Group, ...]
     tuning: int
@@ -121,7 +131,8 @@ def find_studies(folder: Path) -> list[Path]:
     found = [path.parent for path in folder.glob(f"*/{CONFIG}")]
     if not found:
         raise RecordError(
-            f"there are no results in {folder}", fix="make some: cranium reproduce letter --quick"
+            f"there are no results in {folder}",
+            fix="make some: cranium run my_study.py, or cranium reproduce letter --quick",
         )
     return sorted(found, key=lambda path: (_find_order(path.name, order), path.name))
 
@@ -131,7 +142,7 @@ def _find_order(name: str, order: list[str]) -> int:
     return known_as[0] if known_as else len(order)
 
 
-def read_study(folder: Path) -> Study:
+def read_study(folder: Path) -> StudyResults:
     """Read the results that an experiment has so far.
 
     Example:
@@ -143,8 +154,7 @@ def read_study(folder: Path) -> Study:
         8
     """
     try:
-        told = json.loads(read_bytes(folder / CONFIG, most=MOST_BYTES, follow_links=False))
-        config = make_config(told.pop("experiment"), told)
+        config = _read_config(folder / CONFIG)
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
         why = problem.message if isinstance(problem, CraniumError) else problem
         raise FileFormatError(
@@ -159,16 +169,22 @@ def read_study(folder: Path) -> Study:
     groups = []
     for (method, case), wanted in grouped.items():
         records = tuple(r for job in wanted if (r := found[job]) is not None)
-        values = tuple(config.value(record.result) for record in records if record.done)
+        values = tuple(config.value_of(record) for record in records if record.done)
         data = wanted[0].trial.data
         groups.append(Group(method, case, data, records, values, len(wanted)))
     missing = sum(record is None for record in found.values())
     tuning = sum(r is not None and job.trial.stage == "tuning" for job, r in found.items())
     failed = tuple(r for r in found.values() if r is not None and not r.done)
-    return Study(config, folder, tuple(groups), tuning, missing, failed)
+    return StudyResults(config, folder, tuple(groups), tuning, missing, failed)
 
 
-def to_rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
+def _read_config(path: Path) -> ExperimentConfig | StudyManifest:
+    told = json.loads(read_bytes(path, most=MOST_MANIFEST, follow_links=False))
+    kind = told.pop("experiment")
+    return StudyManifest.from_data(told, path) if kind == KIND else make_config(kind, told)
+
+
+def to_rows(studies: Sequence[StudyResults]) -> list[dict[str, Any]]:
     """The rows of an export: one for each trial of a figure."""
     return [
         {
@@ -177,7 +193,7 @@ def to_rows(studies: Sequence[Study]) -> list[dict[str, Any]]:
             "case": group.case,
             "seed": record.seed,
             "status": record.status,
-            "value": study.config.value(record.result) if record.done else None,
+            "value": study.config.value_of(record) if record.done else None,
             "measure": study.config.measure,
             "success": read_final_success(record),
             "wall": record.wall,
@@ -198,7 +214,7 @@ def read_final_success(record: Record) -> float | None:
     return sum(found.values()) / len(found) if found else None
 
 
-def export(studies: Sequence[Study], path: Path) -> None:
+def export(studies: Sequence[StudyResults], path: Path) -> None:
     """Write one row for each trial, as Parquet if the path ends in ``.parquet``, else as CSV."""
     found = to_rows(studies)
     if path.suffix == ".parquet":
@@ -237,7 +253,9 @@ def format_number(value: float | None, none: str = "–") -> str:
         >>> format_number(12345.6), format_number(None)
         ('12,346', '–')
     """
-    return none if value is None else f"{value:,.0f}"
+    if value is None:
+        return none
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 10 else f"{value:.3g}"
 
 
 def format_share(value: float | None) -> str:
@@ -268,4 +286,15 @@ def format_interval(summary: Summary) -> str:
         "–"
         if summary.low is None
         else f"{format_number(summary.low)} to {format_number(summary.high, '∞')}"
+    )
+
+
+def format_table(results: StudyResults) -> str:
+    """Format the statistics of all groups as a table in plain text."""
+    rows: list[tuple[str, ...]] = [("method", "case", *NUMBERS)]
+    rows += [(group.method, group.case, *format_summary(group)) for group in results.groups]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
     )

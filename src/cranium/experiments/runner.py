@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cranium.errors import CraniumError, EngineError, InvalidArgumentError, shorten
 from cranium.experiments.configs import (
@@ -24,7 +24,7 @@ from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job
 from cranium.io import clear_drafts, read_bytes, write_bytes
 
-__all__ = ["RunCallback", "RunResult", "run"]
+__all__ = ["RunCallback", "RunResult", "run", "run_jobs"]
 
 CONFIG = "experiment.json"
 POLL = 0.5
@@ -155,9 +155,29 @@ def run(
         Traceback (most recent call last):
         cranium.errors.InvalidArgumentError: ... holds complexity with other settings (most: 2, ...
     """
-    store, begun = Store(folder), time.perf_counter()
+    store = Store(folder)
     store.make()
     _claim(store, config)
+    return run_jobs(config, folder, engine, retry_failed=retry_failed, callback=callback)
+
+
+class Plan(Protocol):
+    """What is run: an experiment of the paper, or a study."""
+
+    def jobs(self, store: Store) -> list[Job]:
+        """All jobs that are known so far; later ones may depend on the results in the store."""
+
+
+def run_jobs(
+    config: Plan,
+    folder: Path,
+    engine: Engine,
+    *,
+    retry_failed: bool = False,
+    callback: RunCallback | None = None,
+) -> RunResult:
+    """Run the jobs that have no record yet, in a folder that belongs to them: see :func:`run`."""
+    store, begun = Store(folder), time.perf_counter()
     clear_drafts(folder)
     outcome, callback = RunResult([]), callback or RunCallback()
     try:
@@ -175,7 +195,7 @@ def run(
 
 
 def _run_missing(
-    config: ExperimentConfig,
+    config: Plan,
     store: Store,
     engine: Engine,
     locks: TrialLocks,

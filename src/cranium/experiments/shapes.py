@@ -16,10 +16,10 @@ from cranium.experiments.trial import (
     ComplexityTrial,
     SpecificationTrial,
     TrainingTrial,
-    Trial,
+    find_mismatch,
 )
 
-__all__ = ["find_mismatch"]
+__all__ = ["Count", "Number", "ResultSchema", "Share", "Size", "describe_mismatch"]
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Size = Annotated[int, Field(ge=1, le=10**15)]
@@ -30,11 +30,13 @@ Point = Annotated[tuple[Samples, Share, Number], Strict(False)]  # in JSON it is
 Rate = Annotated[tuple[Samples, Number], Strict(False)]
 
 
-class _Result(BaseModel):
+class ResultSchema(BaseModel):
+    """The base class of schemas: numbers are finite, and other fields are allowed."""
+
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
-class _Training(_Result):
+class _Training(ResultSchema):
     samples: Size | None = None
     taken: Count = 0
     episodes: Count = 0
@@ -48,12 +50,12 @@ class _Training(_Result):
     rates: list[Rate] = []
 
 
-class _Complexity(_Result):
+class _Complexity(ResultSchema):
     states: Size
     transitions: Size
 
 
-class _Specification(_Result):
+class _Specification(ResultSchema):
     model: str
     answers: Count
     language: str
@@ -65,25 +67,26 @@ class _Specification(_Result):
     difference: str | None = None
 
 
-def find_mismatch(trial: Trial, result: Mapping[str, Any]) -> str | None:
-    """Describe why a result cannot belong to a trial; None if it can.
-
-    Example:
-        >>> trial = ComplexityTrial("complexity", "RM", "2 N", "anbcdn", 2)
-        >>> find_mismatch(trial, {"states": 7, "transitions": 17}) is None
-        True
-        >>> find_mismatch(trial, {"states": "many", "transitions": 17})
-        "its states: input should be a valid integer, not 'many'"
-    """
-    kinds: dict[type[Trial], type[_Result]] = {
-        TrainingTrial: _Training,
-        ComplexityTrial: _Complexity,
-        SpecificationTrial: _Specification,
-    }
-    shape = next((kinds[kind] for kind in kinds if isinstance(trial, kind)), _Result)
+@find_mismatch.register
+def _of_training(trial: TrainingTrial, result: Mapping[str, Any]) -> str | None:
     for name in _required(trial):
         if name not in result:
             return f"it has no {name}"
+    return describe_mismatch(_Training, result)
+
+
+@find_mismatch.register
+def _of_complexity(_trial: ComplexityTrial, result: Mapping[str, Any]) -> str | None:
+    return describe_mismatch(_Complexity, result)
+
+
+@find_mismatch.register
+def _of_specification(_trial: SpecificationTrial, result: Mapping[str, Any]) -> str | None:
+    return describe_mismatch(_Specification, result)
+
+
+def describe_mismatch(shape: type[ResultSchema], result: Mapping[str, Any]) -> str | None:
+    """Describe why a result does not have the fields of a schema; None if it does."""
     try:
         shape.model_validate(result)
     except ValidationError as problem:
@@ -94,10 +97,8 @@ def find_mismatch(trial: Trial, result: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _required(trial: Trial) -> list[str]:
+def _required(trial: TrainingTrial) -> list[str]:
     """The fields that figures and tables read from a result of this trial."""
-    if not isinstance(trial, TrainingTrial):
-        return []
     wanted = {
         "samples": True,
         "curve": trial.until is None,

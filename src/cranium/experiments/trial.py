@@ -9,7 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any, Literal, NamedTuple
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "SpecifiedTrial",
     "TrainingTrial",
     "Trial",
+    "find_mismatch",
+    "run_trial",
 ]
 
 
@@ -171,3 +173,35 @@ class Job(NamedTuple):
     def name(self) -> str:
         """The name of its record."""
         return f"{self.trial.key}-{self.seed}"
+
+
+@singledispatch
+def run_trial(trial: Trial, seed: int) -> dict[str, Any]:
+    """Run a trial and return its result as plain data. Each class of trials registers how.
+
+    Example:
+        >>> import cranium.experiments
+        >>> trial = TrainingTrial("letter", "planner", "N = 1", world="Letter", task="anbcdn",
+        ...                       learner="planner", options={"times": 1}, every=20)
+        >>> run_trial(trial, 0)["samples"]
+        60
+    """
+    raise NotImplementedError(f"{type(trial).__name__} with seed {seed}")
+
+
+@singledispatch
+def find_mismatch(trial: Trial, result: Mapping[str, Any]) -> str | None:
+    """Describe why a result cannot belong to a trial; None if it can.
+
+    Classes of trials register what their results contain. Of others nothing is known.
+
+    Example:
+        >>> import cranium.experiments
+        >>> trial = ComplexityTrial("complexity", "RM", "2 N", "anbcdn", 2)
+        >>> find_mismatch(trial, {"states": 7, "transitions": 17}) is None
+        True
+        >>> find_mismatch(trial, {"states": "many", "transitions": 17})
+        "its states: input should be a valid integer, not 'many'"
+    """
+    del trial, result
+    return None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from cranium.experiments.grid_search import list_settings
 from cranium.experiments.letter import METHODS
-from cranium.experiments.results import Group, Study, format_number
+from cranium.experiments.results import Group, StudyResults, format_number
 
 __all__ = ["QUICK", "describe_evaluations", "describe_results", "describe_tuning", "join_words"]
 
@@ -50,7 +50,7 @@ def describe_tuning(methods: Sequence[str], trials: int, detail: str = "") -> st
     return " ".join(told)
 
 
-def describe_evaluations(study: Study) -> str:
+def describe_evaluations(study: StudyResults) -> str:
     """Describe how often greedy policies were evaluated."""
     steps: dict[int, list[str]] = {}
     for group in study.groups:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cranium.experiments.complexity import MACHINES, ComplexityConfig
-from cranium.experiments.results import Study
+from cranium.experiments.results import StudyResults
 from cranium.figures.style import add_legend_below, colour, format_axes, new_figure
 
 __all__ = ["caption", "draw"]
@@ -13,7 +13,7 @@ __all__ = ["caption", "draw"]
 TITLES = {"office": "Mail and coffee", "anbcdn": "A^N B C D^N"}
 
 
-def draw(study: Study) -> dict[str, Any]:
+def draw(study: StudyResults) -> dict[str, Any]:
     """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, ComplexityConfig)
@@ -29,7 +29,9 @@ def draw(study: Study) -> dict[str, Any]:
     return {"complexity": figure}
 
 
-def _draw_panel(axes: Any, study: Study, config: ComplexityConfig, unit: str, what: str) -> None:
+def _draw_panel(
+    axes: Any, study: StudyResults, config: ComplexityConfig, unit: str, what: str
+) -> None:
     values = range(1, config.most + 1)
     groups = {value: study.group("RM", f"{value} {unit}") for value in values}
     found = [
@@ -62,7 +64,7 @@ def _read_measure(records: Any, what: str) -> float:
     return float(done[0].result[what])
 
 
-def caption(study: Study) -> str:
+def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, ComplexityConfig)
@@ -77,7 +79,7 @@ def caption(study: Study) -> str:
     )
 
 
-def _describe_growth(study: Study, machine: str, unit: str) -> str:
+def _describe_growth(study: StudyResults, machine: str, unit: str) -> str:
     """Describe the measured sizes of a machine, and their growth when the limit doubles."""
     known = {
         group.case: int(_read_measure(group.records, "states"))
@@ -99,6 +101,6 @@ def _describe_growth(study: Study, machine: str, unit: str) -> str:
     return f"{told}."
 
 
-def _read_most(study: Study) -> int:
+def _read_most(study: StudyResults) -> int:
     assert isinstance(study.config, ComplexityConfig)
     return study.config.most

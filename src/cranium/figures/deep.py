@@ -19,14 +19,14 @@ from cranium.experiments.deep import (
     count_delivery_configurations,
     name_single_count,
 )
-from cranium.experiments.results import Study
+from cranium.experiments.results import StudyResults
 from cranium.figures.office import draw_curve
 from cranium.figures.style import add_legend_below, format_axes, new_figure
 
 __all__ = ["caption", "draw"]
 
 
-def draw(study: Study) -> dict[str, Any]:
+def draw(study: StudyResults) -> dict[str, Any]:
     """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, NetworksConfig)
@@ -60,7 +60,7 @@ def arrange_panels(cases: int) -> tuple[int, int]:
     return -(-cases // columns), columns
 
 
-def caption(study: Study) -> str:
+def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, NetworksConfig)
@@ -99,7 +99,7 @@ def _describe_machines(config: NetworksConfig) -> str:
     )
 
 
-def _describe_equal_curves(study: Study, case: str) -> str:
+def _describe_equal_curves(study: StudyResults, case: str) -> str:
     """Describe for how many seeds CRM and CQL have the same curve."""
     found = []
     for method in ("CRM", "CQL"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from cranium.experiments.aggregate import ONE, SUM, aggregate_tasks
 from cranium.experiments.letter import EPISODES, REWARD_MACHINES, STREAK, LetterConfig
-from cranium.experiments.results import Group, Study
+from cranium.experiments.results import Group, StudyResults
 from cranium.experiments.statistics import Summary
 from cranium.figures.captions import (
     describe_evaluations,
@@ -40,7 +40,7 @@ FLAWS = (
 )
 
 
-def draw(study: Study) -> dict[str, Any]:
+def draw(study: StudyResults) -> dict[str, Any]:
     """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, LetterConfig)
@@ -49,7 +49,7 @@ def draw(study: Study) -> dict[str, Any]:
     return {"letter": _draw_fair(study, config)}
 
 
-def _draw_fair(study: Study, config: LetterConfig) -> Any:
+def _draw_fair(study: StudyResults, config: LetterConfig) -> Any:
     with new_figure(8.4, 4.4, study.methods) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         _draw_against_n(left, study, config)
@@ -63,7 +63,7 @@ def _draw_fair(study: Study, config: LetterConfig) -> Any:
     return figure
 
 
-def _draw_against_n(axes: Any, study: Study, config: LetterConfig) -> None:
+def _draw_against_n(axes: Any, study: StudyResults, config: LetterConfig) -> None:
     axes.set_yscale("log")
     methods = study.methods
     for number, method in enumerate(methods):
@@ -119,7 +119,7 @@ def _draw_all_tasks(axes: Any, groups: list[Group]) -> None:
     axes.set_title("All tasks")
 
 
-def _draw_paper(study: Study, config: LetterConfig) -> Any:
+def _draw_paper(study: StudyResults, config: LetterConfig) -> Any:
     with new_figure(8.4, 4.2, study.methods) as figure:
         left, right = figure.subplots(1, 2, width_ratios=[3, 2])
         _draw_against_n(left, study, config)
@@ -129,7 +129,7 @@ def _draw_paper(study: Study, config: LetterConfig) -> Any:
     return figure
 
 
-def _draw_transfer(axes: Any, study: Study, config: LetterConfig) -> None:
+def _draw_transfer(axes: Any, study: StudyResults, config: LetterConfig) -> None:
     """Draw the success of CQL trained with one N and tested with every N."""
     tested = range(min(config.times), max(config.times) + 1)
     shares = _compute_transfer(study, config)
@@ -147,7 +147,7 @@ def _draw_transfer(axes: Any, study: Study, config: LetterConfig) -> None:
     axes.grid(visible=False)
 
 
-def _compute_transfer(study: Study, config: LetterConfig) -> Any:
+def _compute_transfer(study: StudyResults, config: LetterConfig) -> Any:
     """The share of CQL's policies that solve each N (columns), by N of training (rows)."""
     tested = range(min(config.times), max(config.times) + 1)
     shares = np.full((len(config.times), len(tested)), np.nan)
@@ -162,7 +162,7 @@ def _compute_transfer(study: Study, config: LetterConfig) -> Any:
     return shares
 
 
-def caption(study: Study) -> str:
+def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, LetterConfig)
@@ -196,7 +196,7 @@ def _describe_methods(config: LetterConfig) -> str:
     return " ".join(told)
 
 
-def _describe_all_tasks(study: Study, config: LetterConfig) -> str:
+def _describe_all_tasks(study: StudyResults, config: LetterConfig) -> str:
     """Describe the samples until all N are solved, and what this compares."""
     found = aggregate_tasks(study)
     one = [group for group in found if group.case == ONE]
@@ -221,7 +221,7 @@ def _describe_all_tasks(study: Study, config: LetterConfig) -> str:
     return text
 
 
-def _describe_unsolved(study: Study, config: LetterConfig) -> str:
+def _describe_unsolved(study: StudyResults, config: LetterConfig) -> str:
     """Explain the marks of censored trials, if there are any."""
     for group in study.groups:
         found = group.summary
@@ -234,7 +234,7 @@ def _describe_unsolved(study: Study, config: LetterConfig) -> str:
     return ""
 
 
-def _paper_caption(study: Study, config: LetterConfig) -> str:
+def _paper_caption(study: StudyResults, config: LetterConfig) -> str:
     episodes = join_words(f"{EPISODES[value]:,}" for value in config.times)
     parts = [
         f"**The letter experiment as it was published.** {config.trials} seeds; interquartile "
@@ -247,7 +247,7 @@ def _paper_caption(study: Study, config: LetterConfig) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _describe_stopping(study: Study, config: LetterConfig) -> str:
+def _describe_stopping(study: StudyResults, config: LetterConfig) -> str:
     """Describe the exploration rate at the stop, and how many greedy policies failed."""
     rates, failed, count = [], 0, 0
     for value in config.times:
@@ -271,7 +271,7 @@ def _describe_stopping(study: Study, config: LetterConfig) -> str:
     )
 
 
-def _describe_transfer(study: Study, config: LetterConfig) -> str:
+def _describe_transfer(study: StudyResults, config: LetterConfig) -> str:
     """Describe how many policies of CQL solve their own N, and other N."""
     shares = _compute_transfer(study, config)
     if np.isnan(shares).all():

@@ -8,7 +8,7 @@ from typing import Any
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.experiments.natural_language import REFERENCE, NaturalLanguageConfig
 from cranium.experiments.records import Store
-from cranium.experiments.results import Study
+from cranium.experiments.results import StudyResults
 from cranium.figures.captions import describe_evaluations, describe_tuning
 from cranium.figures.points import draw_points
 from cranium.figures.style import new_figure
@@ -17,7 +17,7 @@ from cranium.formats.files import loads
 __all__ = ["caption", "draw", "load_machine"]
 
 
-def draw(study: Study) -> dict[str, Any]:
+def draw(study: StudyResults) -> dict[str, Any]:
     """Draw the figures of the experiment; returns them by name."""
     with new_figure(6.4, 2.6, study.methods) as figure:
         axes = figure.subplots()
@@ -30,19 +30,19 @@ def draw(study: Study) -> dict[str, Any]:
     return {"natural-language": figure}
 
 
-def load_machine(study: Study) -> CountingRewardAutomaton | None:
+def load_machine(study: StudyResults) -> CountingRewardAutomaton | None:
     """Load the machine made from the description, if there is one."""
     task = _load_task(study)
     return None if task is None else loads(task["machine"])
 
 
-def _load_task(study: Study) -> dict[str, Any] | None:
+def _load_task(study: StudyResults) -> dict[str, Any] | None:
     config = study.config
     assert isinstance(config, NaturalLanguageConfig)
     return config.found(Store(study.folder))
 
 
-def caption(study: Study) -> str:
+def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows."""
     config, task = study.config, _load_task(study)
     assert isinstance(config, NaturalLanguageConfig)

@@ -10,7 +10,7 @@ import numpy as np
 from cranium.experiments.letter import REWARD_MACHINES
 from cranium.experiments.office import OfficeConfig
 from cranium.experiments.records import Record
-from cranium.experiments.results import Study
+from cranium.experiments.results import StudyResults
 from cranium.experiments.statistics import interquartile_mean
 from cranium.figures.captions import describe_results, describe_tuning, join_words
 from cranium.figures.style import add_legend_below, colour, format_axes, line_style, new_figure
@@ -18,7 +18,7 @@ from cranium.figures.style import add_legend_below, colour, format_axes, line_st
 __all__ = ["caption", "draw", "draw_curve"]
 
 
-def draw(study: Study) -> dict[str, Any]:
+def draw(study: StudyResults) -> dict[str, Any]:
     """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, OfficeConfig)
@@ -52,7 +52,7 @@ def draw_curve(axes: Any, method: str, records: Sequence[Record], name: str) -> 
     axes.fill_between(samples, low, high, color=colour(method), alpha=0.18, linewidth=0)
 
 
-def caption(study: Study) -> str:
+def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, OfficeConfig)
@@ -71,7 +71,7 @@ def caption(study: Study) -> str:
     )
 
 
-def _describe_ends(study: Study) -> str:
+def _describe_ends(study: StudyResults) -> str:
     """Describe which curves end before the others."""
     last = {
         group.method: max(int(r.result["curve"][-1][0]) for r in group.records if _has_curve(r))
@@ -83,7 +83,7 @@ def _describe_ends(study: Study) -> str:
     return f" Curves end after {most:,} samples, {join_words(short)}." if short else ""
 
 
-def _describe_solved(study: Study) -> str:
+def _describe_solved(study: StudyResults) -> str:
     groups = [group for group in study.groups if group.summary.run]
     return f" Samples until solved: {describe_results(groups)}." if groups else ""
 

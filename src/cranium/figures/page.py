@@ -8,17 +8,18 @@ import json
 import re
 import shlex
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from cranium.experiments.aggregate import aggregate_tasks
-from cranium.experiments.configs import config_to_dict
-from cranium.experiments.records import Record
+from cranium.experiments.configs import ExperimentConfig, config_to_dict
+from cranium.experiments.manifest import StudyManifest
+from cranium.experiments.records import Record, Store
 from cranium.experiments.results import (
     NUMBERS,
     Group,
-    Study,
+    StudyResults,
     format_number,
     format_share,
     format_summary,
@@ -51,7 +52,9 @@ pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; 
 """
 
 
-def write_report(studies: Sequence[Study], path: Path, *, follow_links: bool = False) -> None:
+def write_report(
+    studies: Sequence[StudyResults], path: Path, *, follow_links: bool = False
+) -> None:
     """Write a page with the figures, tables, machines and settings of experiments.
 
     Args:
@@ -84,7 +87,7 @@ def write_report(studies: Sequence[Study], path: Path, *, follow_links: bool = F
 _ = html.escape
 
 
-def _make_section(study: Study) -> str:
+def _make_section(study: StudyResults) -> str:
     config = study.config
     parts = [f'<section id="{config.folder}"><h2>{_(config.heading)}</h2>']
     if study.missing:
@@ -105,17 +108,18 @@ def _make_section(study: Study) -> str:
         parts.append(
             f'<div class="settings">{_make_table(("method", "case", "settings"), rows)}</div>'
         )
+    parts += _make_tuning_table(study)
     parts.append(_describe_run(study))
     parts.append("</section>")
     return "\n".join(parts)
 
 
-def _make_seed_tables(study: Study) -> list[str]:
+def _make_seed_tables(study: StudyResults) -> list[str]:
     """Tables with the result of every seed, which can be unfolded."""
     wanted = max((group.wanted for group in study.groups), default=0)
     columns = ("method", "case", *(f"seed {seed}" for seed in range(wanted)))
     measures: dict[str, Callable[[Record], str]] = {
-        study.config.measure: lambda record: format_number(study.config.value(record.result)),
+        study.config.measure: lambda record: format_number(study.config.value_of(record)),
         "success of the greedy policy at the end": lambda record: format_share(
             read_final_success(record)
         ),
@@ -132,7 +136,7 @@ def _make_seed_tables(study: Study) -> list[str]:
     return parts
 
 
-def _make_figures(study: Study) -> list[str]:
+def _make_figures(study: StudyResults) -> list[str]:
     """Draw the figures from the records; returns them with their captions as HTML."""
     parts = []
     with tempfile.TemporaryDirectory() as folder:
@@ -167,7 +171,10 @@ def _mark_up(text: str) -> str:
 
 def _format_settings(group: Group) -> str:
     """Format the settings of a learner, tuned ones included."""
-    found = group.config.get("settings", {})
+    return _format_setting_values(group.config.get("settings", {}))
+
+
+def _format_setting_values(found: Mapping[str, Any]) -> str:
     parts = []
     for name, value in found.items():
         if isinstance(value, dict):  # a schedule
@@ -186,12 +193,10 @@ def _make_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
 
 
-def _describe_run(study: Study) -> str:
+def _describe_run(study: StudyResults) -> str:
     """Describe the versions, the CPU time, and how to run the experiment again."""
+    config = study.config
     records = [record for group in study.groups for record in group.records]
-    data = config_to_dict(study.config)
-    name = data.pop("experiment")
-    toml = "\n".join(f"{key} = {_format_toml(value)}" for key, value in data.items())
     cpu = sum(record.cpu for record in records)
     told = f"{len(records):,} trials in the figure, {study.tuning:,} more to choose settings"
     made = ""
@@ -203,11 +208,45 @@ def _describe_run(study: Study) -> str:
         versions = ", ".join(f"{key} {' and '.join(values)}" for key, values in found.items())
         made = f"<p class='small'>{_(told)}; {cpu:,.0f} s of CPU time for those in the figure. "
         made += f"Made with {_(versions)} on {_(records[0].platform)}.</p>"
-    where = shlex.quote(str(study.folder.parent))
+    return f"<h3>How to run it again</h3>{made}{_describe_command(config, study.folder)}"
+
+
+def _describe_command(config: ExperimentConfig | StudyManifest, folder: Path) -> str:
+    """The command that runs it again, and what it needs."""
+    if isinstance(config, StudyManifest):
+        quick = " --quick" if config.is_quick else ""
+        where = shlex.quote(str(folder))
+        return f"<pre>cranium run MY_STUDY.py{quick} --dir {_(where)}</pre>"
+    data = config_to_dict(config)
+    name = data.pop("experiment")
+    toml = "\n".join(f"{key} = {_format_toml(value)}" for key, value in data.items())
+    where = shlex.quote(str(folder.parent))
     return (
-        f"<h3>How to run it again</h3>{made}<pre># experiments.toml\n[{_(name)}]\n{_(toml)}</pre>"
+        f"<pre># experiments.toml\n[{_(name)}]\n{_(toml)}</pre>"
         f"<pre>cranium reproduce --config experiments.toml --dir {_(where)}</pre>"
     )
+
+
+def _format_value(config: StudyManifest, record: Record | None) -> str:
+    if record is None:
+        return "missing"
+    return format_number(config.value_of(record)) if record.done else "failed"
+
+
+def _make_tuning_table(study: StudyResults) -> list[str]:
+    """A table of the settings that were tried, which can be unfolded."""
+    config = study.config
+    if not isinstance(config, StudyManifest) or not config.tuning:
+        return []
+    store, rows = Store(study.folder), []
+    for row in config.rows:
+        if row.stage == "tuning":
+            found = [store.find(job) for job in config.jobs_of(row)]
+            values = ", ".join(_format_value(config, each) for each in found)
+            rows.append((row.method, row.case, _format_setting_values(row.settings), values))
+    columns = ("method", "case", "settings", f"{config.measure}, seed by seed")
+    told = f"<summary>What was tried: {len(rows):,} settings</summary>"
+    return [f"<p>{_(config.tuning)}</p><details>{told}{_make_table(columns, rows)}</details>"]
 
 
 def _format_toml(value: Any) -> str:

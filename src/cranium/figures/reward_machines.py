@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cranium.experiments.execution import compute_shortest_length
-from cranium.experiments.results import Study
+from cranium.experiments.results import StudyResults
 from cranium.experiments.reward_machines import (
     BASELINES,
     CASES,
@@ -26,7 +26,7 @@ __all__ = ["caption", "draw"]
 _COMMON = BASELINES["QL"][1]
 
 
-def draw(study: Study) -> dict[str, Any]:
+def draw(study: StudyResults) -> dict[str, Any]:
     """Draw the figures of the experiment; returns them by name."""
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
@@ -43,7 +43,7 @@ def draw(study: Study) -> dict[str, Any]:
     return {"reward-machines": figure}
 
 
-def _draw_curve(axes: Any, study: Study, method: str, case: str) -> None:
+def _draw_curve(axes: Any, study: StudyResults, method: str, case: str) -> None:
     group = study.group(method, case)
     curves = [] if group is None else [r.result["rates"] for r in group.records if r.done]
     length = min((len(curve) for curve in curves), default=0)
@@ -64,7 +64,7 @@ def _draw_curve(axes: Any, study: Study, method: str, case: str) -> None:
         )
 
 
-def caption(study: Study) -> str:
+def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows."""
     config = study.config
     assert isinstance(config, RewardMachinesConfig)
@@ -84,7 +84,7 @@ def caption(study: Study) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _describe_medians(study: Study, case: str) -> str:
+def _describe_medians(study: StudyResults, case: str) -> str:
     """List the medians of this run and the published ones."""
     assert isinstance(study.config, RewardMachinesConfig)
     told = []
@@ -104,7 +104,7 @@ def _format_median(value: float | None, budget: int) -> str:
     return f"not within {budget:,}" if value is None else f"{value:,.0f}"
 
 
-def _describe_share(study: Study, case: str) -> str:
+def _describe_share(study: StudyResults, case: str) -> str:
     """Describe the share of the optimum at which HRM ends: it need not become optimal."""
     group = study.group("HRM", case)
     records = () if group is None else group.records

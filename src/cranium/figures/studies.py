@@ -10,9 +10,11 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.convert import unroll
 from cranium.drawing import to_png, to_svg
 from cranium.experiments.complexity import ComplexityConfig
+from cranium.experiments.manifest import KIND
 from cranium.experiments.natural_language import NaturalLanguageConfig
-from cranium.experiments.results import Study
+from cranium.experiments.results import StudyResults
 from cranium.figures import complexity, deep, letter, natural_language, office, reward_machines
+from cranium.figures import study as own_study
 from cranium.figures.captions import QUICK
 from cranium.figures.style import save_figure
 from cranium.formats import library
@@ -30,11 +32,12 @@ _MODULES: dict[str, ModuleType] = {
     "reward-machines": reward_machines,
     "deep": deep,
     "natural-language": natural_language,
+    KIND: own_study,
 }
 
 
 def draw_study(
-    study: Study, folder: Path | None = None, kinds: Sequence[str] = ("svg", "png")
+    study: StudyResults, folder: Path | None = None, kinds: Sequence[str] = ("svg", "png")
 ) -> list[Path]:
     """Draw the figures of an experiment, by default into the folder of its records.
 
@@ -68,7 +71,7 @@ def draw_study(
     return written
 
 
-def _describe_caveats(study: Study) -> list[str]:
+def _describe_caveats(study: StudyResults) -> list[str]:
     """List caveats about the run: it was quick, or trials are missing or failed."""
     told = [QUICK] if study.config.is_quick else []
     if study.missing:
@@ -78,7 +81,7 @@ def _describe_caveats(study: Study) -> list[str]:
     return told
 
 
-def find_machines(study: Study) -> dict[str, CountingRewardAutomaton]:
+def find_machines(study: StudyResults) -> dict[str, CountingRewardAutomaton]:
     """Find the machines of an experiment that are drawn (Appendix F), by name."""
     config = study.config
     if isinstance(config, NaturalLanguageConfig):

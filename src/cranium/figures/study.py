@@ -1,0 +1,215 @@
+"""The figure of a study: learning curves for each problem, and the measure below them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cranium.experiments.comparison import (
+    PairedTest,
+    curve_band,
+    paired_test,
+    probability_of_improvement,
+)
+from cranium.experiments.manifest import StudyManifest
+from cranium.experiments.records import Record
+from cranium.experiments.results import Group, StudyResults, format_interval, format_number
+from cranium.figures.style import (
+    add_legend_below,
+    colour,
+    format_axes,
+    marker,
+    new_figure,
+    save_figure,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["caption", "draw", "draw_study_figure"]
+
+GRID = 200
+"""The number of points of the common grid of samples."""
+RESAMPLES = 500
+"""Of the bands of curves; enough for a picture."""
+COLUMNS = 3
+"""How many problems stand side by side."""
+
+
+def draw(study: StudyResults) -> dict[str, Figure]:
+    """Draw the figures of the study; returns them by name."""
+    return {"study": draw_figure(study)}
+
+
+def draw_study_figure(study: StudyResults, path: Path) -> None:
+    """Draw the figure of a study into a file."""
+    save_figure(draw_figure(study), path, [path.suffix.lower()[1:]])
+
+
+def draw_figure(study: StudyResults) -> Figure:
+    """Draw the learning curves of every problem above its measure."""
+    cases = list(dict.fromkeys(group.case for group in study.groups))
+    columns = min(len(cases), COLUMNS) or 1
+    blocks = -(-len(cases) // columns) or 1
+    with new_figure(max(3.2 * columns, 4.8), 4.6 * blocks, study.methods) as figure:
+        axes = figure.subplots(2 * blocks, columns, squeeze=False)
+        for place, case in enumerate(cases):
+            row, column = divmod(place, columns)
+            groups = [group for group in study.groups if group.case == case]
+            _draw_curves(axes[2 * row, column], groups)
+            axes[2 * row, column].set_title(f"{case} ({_seeds(groups)} seeds)")
+            _draw_measure(axes[2 * row + 1, column], groups, study)
+        for unused in range(len(cases), blocks * columns):
+            row, column = divmod(unused, columns)
+            axes[2 * row, column].axis("off")
+            axes[2 * row + 1, column].axis("off")
+        add_legend_below(figure, axes, 4)
+        made: Figure = figure
+    return made
+
+
+def _seeds(groups: list[Group]) -> str:
+    counts = {group.summary.run for group in groups}
+    return " to ".join(str(each) for each in sorted({min(counts), max(counts)}))
+
+
+def _curves_of(records: tuple[Record, ...]) -> list[list[list[float]]]:
+    curves = [record.result.get("curve") or [] for record in records if record.done]
+    return [[[point[0], point[1]] for point in curve] for curve in curves if curve]
+
+
+def _draw_curves(axes: Axes, groups: list[Group]) -> None:
+    """Draw the interquartile mean of success and its interval, for each learner."""
+    ends = [curve[-1][0] for group in groups for curve in _curves_of(group.records)]
+    starts = [curve[0][0] for group in groups for curve in _curves_of(group.records)]
+    if not ends:
+        axes.axis("off")
+        return
+    for group in groups:
+        curves = _curves_of(group.records)
+        if not curves:
+            continue
+        last = max(curve[-1][0] for curve in curves)
+        grid = np.unique(np.geomspace(max(min(starts), 1), max(last, 1), GRID).round())
+        band = curve_band(curves, grid, initial=0.0, resamples=RESAMPLES)
+        middle, low, high = (
+            np.array([getattr(point, part) for point in band], float)
+            for part in ("value", "low", "high")
+        )
+        shade, single = colour(group.method), "" if len(grid) > 1 else marker(group.method)
+        axes.plot(grid, middle, color=shade, label=group.method, marker=single)
+        if not np.isnan(low).any():  # one seed has no interval
+            axes.fill_between(grid, low, high, color=shade, alpha=0.18, linewidth=0)
+    axes.set(xscale="log", xlabel="samples", ylabel="success", ylim=(-0.03, 1.05))
+    format_axes(axes)
+
+
+def _draw_measure(axes: Axes, groups: list[Group], study: StudyResults) -> None:
+    """Draw the interquartile mean of the measure with its interval, one learner below another."""
+    known = [group.summary.iqm for group in groups if group.summary.iqm is not None]
+    for place, group in enumerate(reversed(groups)):
+        found = group.summary
+        if found.iqm is None:
+            told = f"not solved ({found.solved} of {found.run})" if found.run else "no results"
+            where = axes.get_yaxis_transform()  # beside the axis, whatever the scale is
+            axes.text(0.03, place, told, va="center", fontsize=8, transform=where)
+            continue
+        spread = [
+            [found.iqm - found.low if found.low is not None else 0],
+            [found.high - found.iqm if found.high is not None else 0],
+        ]
+        shade, shape = colour(group.method), marker(group.method)
+        axes.errorbar(found.iqm, place, xerr=spread, color=shade, marker=shape, capsize=2)
+    axes.set_yticks(range(len(groups)), [group.method for group in reversed(groups)], fontsize=8)
+    axes.set_ylim(-0.5, len(groups) - 0.5)
+    axes.set_xlabel(study.config.measure)
+    if not known:
+        axes.set_xticks([])
+    if known and min(known) > 0 and max(known) / min(known) > 10:
+        axes.set_xscale("log")
+    format_axes(axes)
+
+
+def caption(study: StudyResults) -> str:
+    """Write the caption: what was run, and what the figure shows, in numbers."""
+    config = study.config
+    assert isinstance(config, StudyManifest)
+    told = (
+        f"**{config.study}**: success of the greedy policy against samples (a curve keeps its last "
+        "value after its end), and below it "
+        f"the {config.measure}. Interquartile means over {config.seeds} seeds with 95 % intervals "
+        f"from a stratified bootstrap; the budget is {config.steps:,} samples a trial. "
+    )
+    tuned = dict.fromkeys(row.method for row in config.rows if row.stage == "tuning")
+    fixed = [method for method in study.methods if method not in tuned]
+    if config.tuning:
+        told += f"{config.tuning} "
+        if fixed:
+            told += f"Nothing was tuned for {', '.join(fixed)}. "
+    return f"{told}{_describe_numbers(study)}{_describe_best(study)}".strip()
+
+
+def _describe_numbers(study: StudyResults) -> str:
+    parts = [
+        f"{group.method} on {group.case} {format_number(group.summary.iqm, 'not solved')} "
+        f"({format_interval(group.summary)})"
+        for group in study.groups
+        if group.summary.run
+    ]
+    return f"In numbers: {'; '.join(parts)}. " if parts else ""
+
+
+def _describe_best(study: StudyResults) -> str:
+    """Compare the best learner with each of the others, over all problems."""
+    config = study.config
+    assert isinstance(config, StudyManifest)
+    strata = {
+        method: [group.values for group in study.groups if group.method == method]
+        for method in study.methods
+    }
+    full = {name: each for name, each in strata.items() if each and all(map(len, each))}
+    if len(full) < 2 or len({len(each) for each in full.values()}) > 1:
+        return ""
+    lower = config.is_lower_better
+    first = max(full, key=lambda name: _mean_improvement(full, name, lower=lower))
+    parts = []
+    for other, theirs in full.items():
+        if other != first:
+            found = probability_of_improvement(full[first], theirs, lower_is_better=lower)
+            interval = "" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})"
+            test = _test(study, first, other, lower=lower)
+            value = f", p = {test.p_value:.2g} over {test.pairs} pairs of seeds" if test else ""
+            parts.append(f"{other}: {found.value:.2f}{interval}{value}")
+    return f"The probability that {first} is better than {'; '.join(parts)}."
+
+
+def _mean_improvement(
+    full: dict[str, list[tuple[float | None, ...]]], name: str, *, lower: bool
+) -> float:
+    others = [each for each in full if each != name]
+    found = [
+        probability_of_improvement(full[name], full[each], lower_is_better=lower, resamples=1).value
+        for each in others
+    ]
+    return sum(each or 0.0 for each in found)
+
+
+def _test(study: StudyResults, first: str, second: str, *, lower: bool) -> PairedTest | None:
+    """The paired test over the seeds that both learners have on the same problem."""
+    pairs = []
+    for group in study.groups:
+        other = study.group(second, group.case)
+        if group.method == first and other is not None:
+            ours, theirs = ({**_by_seed(each)} for each in (group, other))
+            pairs += [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
+    if not pairs:
+        return None
+    return paired_test([a for a, _ in pairs], [b for _, b in pairs], lower_is_better=lower)
+
+
+def _by_seed(group: Group) -> dict[int, float | None]:
+    seeds = [record.seed for record in group.records if record.done]
+    return dict(zip(seeds, group.values, strict=True))

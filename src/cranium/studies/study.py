@@ -1,0 +1,353 @@
+"""A study: problems, learners and seeds, what is measured, and how settings are chosen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from cranium.arguments import check_count
+from cranium.errors import InvalidArgumentError, RecordError, shorten
+from cranium.experiments.local_engine import Engine, LocalEngine
+from cranium.experiments.manifest import ListedRow, StudyManifest
+from cranium.experiments.measures import Measure, find_measure
+from cranium.experiments.ray_engine import RayEngine
+from cranium.experiments.records import Record, Store
+from cranium.experiments.results import StudyResults, format_table, read_study
+from cranium.experiments.runner import RunCallback, RunResult, run_jobs
+from cranium.experiments.study_trial import Payload, StudyTrial, pack
+from cranium.experiments.trial import Job
+from cranium.experiments.tuning import Search, Tried, best_of, score_of
+from cranium.figures.curves import check_picture
+from cranium.figures.page import write_report
+from cranium.figures.study import draw_study_figure
+from cranium.learners import TrainingResult
+from cranium.studies.contenders import Contender, digest_of, read_contender
+from cranium.studies.folder import ManifestWriter, claim_folder
+from cranium.studies.problems import MakeEnv, describe_problem, read_problem
+
+__all__ = ["Study"]
+
+TUNING_SEED = 1_000_000
+"""The first seed of tuning. Those that are reported begin with 0."""
+MOST_SEEDS = 10_000
+FolderPath = str | os.PathLike[str]
+MeasureValue = str | Callable[[TrainingResult], float]
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment: every learner on every problem, with several seeds.
+
+    A study is a value: nothing runs before :meth:`run`, and the same study always has the same
+    trials. The record of a trial is found by a hash of everything that it depends on: the problem,
+    the learner and its code, all settings with their defaults, and the budget. What is done is not
+    done again, and what was changed is.
+
+    Args:
+        name: The name of the study.
+        problems: By name: a Gymnasium id; a pair of a world (an id, or a function that makes it)
+            and a task (an automaton, a file, ``library:NAME`` or a language); or a function that
+            makes the product.
+        learners: By name: an id, such as ``"cql"``; an agent of your own, or its class; a trainer,
+            such as ``cranium.learners.sb3.agent(…)``; or a pair of one of these and settings.
+        seeds: The number of seeds: 0, 1, 2, …
+        steps: The budget of samples of each trial.
+        measure: What is compared: ``"samples_to_solve"``, ``"final_success"``, ``"final_return"``,
+            ``"area_under_curve"``, ``"wall_time"``, ``"cpu_time"``, or a function of the
+            :class:`~cranium.learners.TrainingResult`.
+        lower_is_better: Whether a lower value of a measure of your own is better.
+        tune: A search for settings, such as ``cranium.Grid(learning_rate=[0.1, 0.5])``, on seeds of
+            its own.
+        until: ``"solved"`` stops each trial when its task is solved. By default it does if samples
+            are measured; ``None`` as a string ``"budget"`` uses the whole budget.
+        evaluate_every: The number of samples between two evaluations of the greedy policy.
+
+    Example:
+        >>> import tempfile
+        >>> study = Study(
+        ...     "letters",
+        ...     problems={"N = 1": ("Letter", "A B C D"), "any N": ("Letter", "library:anbcdn")},
+        ...     learners={"CQL": "cql", "planner": "planner"},
+        ...     seeds=2, steps=20_000,
+        ... )
+        >>> len(study.trials)
+        8
+    """
+
+    name: str
+    problems: Mapping[str, Any]
+    learners: Mapping[str, Any]
+    seeds: int = field(default=10, kw_only=True)
+    steps: int = field(kw_only=True)
+    measure: MeasureValue = field(default="samples_to_solve", kw_only=True)
+    lower_is_better: bool = field(default=False, kw_only=True)
+    tune: Search | None = field(default=None, kw_only=True)
+    until: Literal["solved", "budget"] | None = field(default=None, kw_only=True)
+    evaluate_every: int | None = field(default=None, kw_only=True)
+    is_quick: bool = field(default=False, kw_only=True, repr=False)
+    _places: list[Path] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
+            raise InvalidArgumentError(f"the name of a study is a text, not {shorten(self.name)}")
+        for what, given in (("problems", self.problems), ("learners", self.learners)):
+            if not isinstance(given, Mapping) or not given:
+                raise InvalidArgumentError(
+                    f"{what} is {shorten(given)}", fix=f"give {what} by name: {what}={{'name': …}}"
+                )
+        check_count("steps", self.steps)
+        if check_count("seeds", self.seeds) > MOST_SEEDS:
+            raise InvalidArgumentError(f"a study has at most {MOST_SEEDS:,} seeds")
+        if self.until not in (None, "solved", "budget"):
+            raise InvalidArgumentError(f"until is 'solved' or 'budget', not {shorten(self.until)}")
+        if self.evaluate_every is not None:
+            check_count("evaluate_every", self.evaluate_every)
+        self._measure  # noqa: B018 - an unknown one is an error now
+        self._makers, self._contenders  # noqa: B018
+
+    @property
+    def _measure(self) -> Measure:
+        if isinstance(self.measure, str):
+            return find_measure(self.measure)
+        if not callable(self.measure):
+            raise InvalidArgumentError(
+                f"measure is {shorten(self.measure)}", fix="give a name, or a function of a result"
+            )
+        name = getattr(self.measure, "__name__", type(self.measure).__name__)
+        return find_measure(name, own=True, lower_is_better=self.lower_is_better)
+
+    @cached_property
+    def _makers(self) -> dict[str, MakeEnv]:
+        return {name: read_problem(name, value) for name, value in self.problems.items()}
+
+    @cached_property
+    def _contenders(self) -> dict[str, Contender]:
+        return {name: read_contender(name, value) for name, value in self.learners.items()}
+
+    @cached_property
+    def _described(self) -> dict[str, dict[str, Any]]:
+        return {name: describe_problem(name, make) for name, make in self._makers.items()}
+
+    def quick(self) -> Self:
+        """A smaller version, to see that it works; its results have a folder of their own.
+
+        Example:
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, steps=100_000)
+            >>> study.quick().steps, study.quick().seeds
+            (5000, 2)
+        """
+        return replace(
+            self,
+            seeds=min(self.seeds, 2),
+            steps=max(self.steps // 20, min(self.steps, 200)),
+            evaluate_every=None
+            if self.evaluate_every is None
+            else max(self.evaluate_every // 20, 1),
+            tune=None if self.tune is None else self.tune.smaller(),
+            is_quick=True,
+        )
+
+    @property
+    def folder_name(self) -> str:
+        """A name for the folder of its records: letters, digits and dashes.
+
+        Example:
+            >>> Study("My study!", {"b": ("Letter", "A B")}, {"c": "cql"}, steps=9).folder_name
+            'my-study'
+        """
+        words = "".join(each if each.isalnum() else " " for each in self.name.lower()).split()
+        return "-".join([*words, *(["quick"] if self.is_quick else [])]) or "study"
+
+    @property
+    def trials(self) -> list[Job]:
+        """All trials that are known before anything has run, with their seeds."""
+        return self.jobs(Store(Path(os.devnull)))
+
+    def jobs(self, store: Store) -> list[Job]:
+        """All trials that are known, given the results in the store: tuning comes first."""
+        return [
+            job
+            for problem in self.problems
+            for learner in self.learners
+            for job in self._jobs_of(problem, learner, store)
+        ]
+
+    def _jobs_of(self, problem: str, learner: str, store: Store) -> Iterator[Job]:
+        """The jobs of one learner on one problem."""
+        tried: list[Tried] = []
+        contender = self._contenders[learner]
+        while self.tune is not None:
+            batch = self.tune.propose(contender.defaults, tried)
+            if not batch:
+                break
+            groups = [self._tuning_jobs(problem, learner, each) for each in batch]
+            for group in groups:
+                yield from group
+            records = [[store.find(job) for job in group] for group in groups]
+            if any(record is None for group in records for record in group):
+                return  # what is best is not known yet
+            tried += [
+                Tried(settings, self._score([each for each in group if each is not None]))
+                for settings, group in zip(batch, records, strict=True)
+            ]
+        trial = self._trial(problem, learner, best_of(tried), "final")
+        yield from (Job(trial, seed) for seed in range(self.seeds))
+
+    def _tuning_jobs(self, problem: str, learner: str, settings: Mapping[str, Any]) -> list[Job]:
+        assert self.tune is not None
+        trial = self._trial(problem, learner, settings, "tuning")
+        return [Job(trial, TUNING_SEED + seed) for seed in range(self.tune.seeds)]
+
+    def _score(self, records: Sequence[Record]) -> float:
+        values = [self._measure.read(record) for record in records if record.done]
+        failed = any(not record.done for record in records)
+        lower = self._measure.lower_is_better
+        return score_of(values, lower_is_better=lower, budget=self.steps, failed=failed)
+
+    def _trial(
+        self,
+        problem: str,
+        learner: str,
+        chosen: Mapping[str, Any],
+        stage: Literal["tuning", "final"],
+    ) -> StudyTrial:
+        contender = self._contenders[learner]
+        own = None if isinstance(self.measure, str) else self.measure
+        settings = {**contender.settings, **chosen}
+        solved = self.until == "solved" or (
+            self.until is None and self.measure == "samples_to_solve"
+        )
+        return StudyTrial(
+            self.name,
+            learner,
+            problem,
+            stage=stage,
+            problem=self._described[problem],
+            learner=contender.description,
+            settings=contender.resolve(chosen),
+            steps=self.steps,
+            every=self.evaluate_every,
+            until="solved" if solved else None,
+            measure=None if own is None else digest_of(own),
+            payload=pack(Payload(self._makers[problem], contender.learner, settings, own)),
+        )
+
+    def manifest(self, store: Store) -> StudyManifest:
+        """What the study consists of, as far as it is known."""
+        rows: dict[tuple[str, ...], list[Job]] = {}
+        for job in self.jobs(store):
+            trial = job.trial
+            rows.setdefault((trial.key, trial.method, trial.case, trial.stage), []).append(job)
+        return StudyManifest(
+            self.name,
+            self._measure.name,
+            own_measure=not isinstance(self.measure, str),
+            lower_is_better=self._measure.lower_is_better,
+            steps=self.steps,
+            seeds=self.seeds,
+            tuning="" if self.tune is None else self.tune.describe(),
+            rows=tuple(_listed(jobs) for jobs in rows.values()),
+            is_quick=self.is_quick,
+        )
+
+    def run(
+        self,
+        folder: FolderPath,
+        engine: Literal["local", "ray"] | Engine = "local",
+        *,
+        workers: int | None = None,
+        address: str | None = None,
+        retry_failed: bool = False,
+        callback: RunCallback | None = None,
+    ) -> RunResult:
+        """Run the trials that have no record yet, and write each record at once.
+
+        Ctrl-C, or the end of this process, loses only the trials that are running: the same call
+        goes on. Several processes may run the same study in the same folder.
+
+        Args:
+            folder: The folder of the records.
+            engine: ``"local"``: processes on this machine; ``"ray"``: a Ray cluster; or an engine.
+            workers: The number of trials that run at once; by default one for each core.
+            address: The address of the Ray cluster.
+            retry_failed: Whether trials that failed are tried again.
+            callback: Hooks that are called while it runs.
+
+        Example:
+            >>> import tempfile
+            >>> study = Study("letters", {"one": ("Letter", "A B C D")}, {"planner": "planner"},
+            ...               seeds=2, steps=2_000)
+            >>> folder = tempfile.mkdtemp()
+            >>> study.run(folder, workers=1).ran, study.run(folder, workers=1).ran
+            (2, 0)
+        """
+        where = Path(folder)
+        self._described  # noqa: B018 - what cannot be made is an error before anything is written
+        self._places.append(where)
+        claim_folder(Store(where), self.name, is_quick=self.is_quick)
+        writer = ManifestWriter(self, where, callback or RunCallback())
+        if engine == "local":
+            engine = LocalEngine(workers)
+        elif engine == "ray":
+            engine = RayEngine(address, workers)
+        with engine as started:
+            result = run_jobs(self, where, started, retry_failed=retry_failed, callback=writer)
+        writer.write()  # nothing may have been missing, or tuning has ended since
+        return result
+
+    def results(self, folder: FolderPath | None = None) -> StudyResults:
+        """The results so far. They are read with the manifest in the folder.
+
+        Args:
+            folder: The folder of the records; by default that of the last :meth:`run`.
+        """
+        where = self._places[-1] if folder is None and self._places else folder
+        if where is None:
+            raise InvalidArgumentError(
+                f"the study {self.name!r} was not run by this process",
+                fix="run it, or name the folder of its records",
+            )
+        found = read_study(Path(where))
+        if found.config.heading not in (self.name, f"{self.name}, quick run"):
+            raise RecordError(f"{where} holds {found.config.heading}, not {self.name}")
+        return found
+
+    def table(self, folder: FolderPath | None = None) -> str:
+        """The results as a table in plain text.
+
+        Example:
+            >>> import tempfile
+            >>> study = Study("letters", {"one": ("Letter", "A B C D")}, {"planner": "planner"},
+            ...               seeds=2, steps=2_000)
+            >>> _ = study.run(tempfile.mkdtemp(), workers=1)
+            >>> print(study.table())  # doctest: +ELLIPSIS
+            method   case  solved  IQM  95 % interval  median  mean  deviation
+            planner  one   2 of 2  ...
+        """
+        return format_table(self.results(folder))
+
+    def figure(self, path: FolderPath, folder: FolderPath | None = None) -> None:
+        """Draw the learning curves and the measure into a ``.svg`` or ``.png`` file."""
+        draw_study_figure(self.results(folder), check_picture(path))
+
+    def report(self, path: FolderPath, folder: FolderPath | None = None) -> None:
+        """Write a page with figures, tables, tuning and settings."""
+        write_report([self.results(folder)], Path(path))
+
+
+def _listed(jobs: Sequence[Job]) -> ListedRow:
+    trial = jobs[0].trial
+    assert isinstance(trial, StudyTrial)
+    return ListedRow(
+        trial.key,
+        trial.method,
+        trial.case,
+        "tuning" if trial.stage == "tuning" else "final",
+        min(job.seed for job in jobs),
+        len(jobs),
+        dict(trial.settings),
+    )
