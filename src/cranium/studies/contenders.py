@@ -71,9 +71,8 @@ def read_contender(name: str, value: object) -> Contender:
         True
         >>> read_contender("CQL", "cqll")
         Traceback (most recent call last):
-        cranium.errors.UnknownNameError: the learner 'CQL': no such learner: 'cqll' (did you mean
-        'cql'?)
-          fix: known: ql, cql, crm, hrm, planner, dqn, cdqn, dcrm, td3, ctd3
+        cranium.errors.UnknownNameError: the learner 'CQL': no such learner: 'cqll'
+          fix: did you mean 'cql'? known: ql, cql, crm, hrm, planner, dqn, cdqn, dcrm, td3, ctd3
     """
     learner, settings = value, {}
     if isinstance(value, tuple):

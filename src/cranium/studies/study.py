@@ -70,7 +70,7 @@ class Study:
         >>> import tempfile
         >>> study = Study(
         ...     "letters",
-        ...     problems={"N = 1": ("Letter", "A B C D"), "any N": ("Letter", "library:anbcdn")},
+        ...     problems={"N = 1": ("Letter", "A B C D"), "any N": "cranium/Letter-anbcdn-v0"},
         ...     learners={"CQL": "cql", "planner": "planner"},
         ...     seeds=2, steps=20_000,
         ... )
@@ -321,12 +321,12 @@ class Study:
 
         Example:
             >>> import tempfile
-            >>> study = Study("letters", {"one": ("Letter", "A B C D")}, {"planner": "planner"},
-            ...               seeds=2, steps=2_000)
+            >>> study = Study("letters", {"any N": "cranium/Letter-anbcdn-v0"},
+            ...               {"planner": "planner"}, seeds=2, steps=2_000, evaluate_every=20)
             >>> _ = study.run(tempfile.mkdtemp(), workers=1)
             >>> print(study.table())  # doctest: +ELLIPSIS
-            method   case  solved  IQM  95 % interval  median  mean  deviation
-            planner  one   2 of 2  ...
+            method   case   solved  IQM  95 % interval  median  mean  deviation
+            planner  any N  2 of 2  ...
         """
         return format_table(self.results(folder))
 
