@@ -14,14 +14,18 @@ import hashlib
 import pickle
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+if TYPE_CHECKING:
+    from numba.core.compiler import CompileResult
+    from numba.core.types import Type
 
 __all__ = ["CodeCache", "cache_for", "stamped_files"]
 
@@ -52,7 +56,7 @@ class CodeCache(FunctionCache):
         super().__init__(function)
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, _stamp())
 
-    def save_overload(self, sig: Any, data: Any) -> None:
+    def save_overload(self, sig: Sequence[Type], data: CompileResult) -> None:
         """Keep a version; without room for it, say so and go on."""
         try:
             super().save_overload(sig, data)

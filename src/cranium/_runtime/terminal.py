@@ -11,7 +11,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -41,7 +40,7 @@ def visible(text: str) -> str:
     return HIDDEN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
-def as_json(data: Any, indent: int | None = None) -> str:
+def as_json(data: object, indent: int | None = None) -> str:
     r"""Data as JSON that can be read again, and is no order to a terminal.
 
     Example:

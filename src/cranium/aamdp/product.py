@@ -226,7 +226,7 @@ class AutomatonAugmentedMDP(
         told = task_info(frozenset(), node.configuration, success=False)
         return node.encode(copy_observation(observation)), {**info, **told}
 
-    def step(self, action: Any) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: object) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take an action in the environment; the automaton reads the events of the step.
 
         Example:

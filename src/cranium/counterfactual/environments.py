@@ -48,7 +48,7 @@ def replay_source(env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any]) -> ReplaySo
     return ReplaySource(encoding_of(env), env.observation_space, env.action_space, 1, False)
 
 
-def encoding_of(env: Any) -> Encoding:
+def encoding_of(env: object) -> Encoding:
     """The encoding of the product in an environment; its transitions are recorded from now on.
 
     Example:

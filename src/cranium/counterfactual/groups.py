@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["GrowingArray", "Ints", "MemberGroup", "RandomNumbers"]
 
@@ -32,12 +32,12 @@ class GrowingArray:
         array([7])
     """
 
-    def __init__(self, first: Any) -> None:
+    def __init__(self, first: ArrayLike) -> None:
         shape, kind = np.shape(first), np.asarray(first).dtype
         self._room: NDArray[Any] = np.zeros((16, *shape), kind)
         self._size = 0
 
-    def append(self, row: Any) -> None:
+    def append(self, row: ArrayLike) -> None:
         """Add a row."""
         if self._size == len(self._room):
             self._room = np.concatenate([self._room, np.zeros_like(self._room)])

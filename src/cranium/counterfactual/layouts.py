@@ -7,7 +7,7 @@ Stored observations are arrays whose first axis is the slot of a transition.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -18,54 +18,67 @@ from cranium.automata.transition import Configuration
 from cranium.counterfactual.groups import Ints
 from cranium.counterfactual.transitions import OUTSIDE
 from cranium.errors import InvalidArgumentError, WorldError
+from cranium.worlds.protocols import Observation
 
 __all__ = ["MACHINE", "Layout", "layout_of"]
 
 MACHINE = ("machine_state", "counters")
 """The keys of a dictionary that show the machine."""
 INSIDE = OUTSIDE.format("change observations")
-Arrays = NDArray[Any] | dict[str, NDArray[Any]]
+ArrayDict = dict[str, NDArray[Any]]
+Arrays = NDArray[Any] | ArrayDict
 """Observations as one array, or as one for each key."""
+ArraysT = TypeVar("ArraysT", NDArray[Any], ArrayDict)
+"""The one of the two that a layout stores."""
+Slots = slice | list[int]
 
 
-class Layout(Protocol):
+class Layout(Protocol[ArraysT]):
     """Stores observations of one kind."""
 
     has_ground_shape: bool  # whether the ground has the shape that the environment gave it
 
-    def allocate(self, slots: int) -> Arrays:
+    def allocate(self, slots: int) -> ArraysT:
         """Make room for so many observations."""
 
-    def fits(self, observations: Any, count: int) -> bool:
+    def fits(self, observations: object, count: int) -> bool:
         """Whether these are so many observations of this kind."""
 
-    def write(self, stored: Arrays, slots: Any, observations: Any) -> None:
+    def write(self, stored: ArraysT, slots: Slots, observations: ArraysT) -> None:
         """Store observations."""
 
-    def pick(self, observations: Any, rows: Sequence[int]) -> Any:
+    def pick(self, observations: ArraysT, rows: Sequence[int]) -> ArraysT:
         """Some of several observations."""
 
-    def replace(self, observations: Any, others: dict[int, Any]) -> Any:
+    def replace(self, observations: ArraysT, others: dict[int, Any]) -> ArraysT:
         """A copy of several observations, with some of them replaced."""
 
-    def stack(self, observation: Any) -> Any:
+    def stack(self, observation: Observation) -> ArraysT:
         """Several observations, of which there is one."""
 
-    def machine_bytes(self, observations: Any, i: int) -> bytes:
+    def machine_bytes(self, observations: ArraysT, i: int) -> bytes:
         """The machine's part of an observation, as it is found in ``KnownConfigurations.shown``."""
 
-    def decode(self, observations: Any, i: int) -> Configuration:
+    def decode(self, observations: ArraysT, i: int) -> Configuration:
         """The configuration that an observation shows."""
 
-    def shows(self, observations: Any, i: int, observation: Any) -> bool:
+    def shows(self, observations: ArraysT, i: int, observation: ArraysT) -> bool:
         """Whether the ground part of an observation is that of another one."""
 
-    def read(self, stored: Arrays, slots: Ints, features: list[NDArray[Any]], numbers: Any) -> Any:
+    def read(
+        self,
+        stored: ArraysT,
+        slots: Ints,
+        features: list[NDArray[Any]],
+        numbers: NDArray[np.integer[Any]],
+    ) -> ArraysT:
         """Read stored observations, and let them show other configurations."""
 
 
-def layout_of(encoding: Encoding, space: spaces.Space[Any]) -> Layout:
+def layout_of(encoding: Encoding, space: spaces.Space[Any]) -> Layout[Any]:
     """Return the layout for a product's encoding and the space of the observations.
+
+    Whether it stores one array or one for each key is known only when the encoding is.
 
     Example:
         >>> import cranium
@@ -108,42 +121,48 @@ class VectorLayout:
         """Make room for so many observations."""
         return np.zeros((slots, *self._space.shape), self._space.dtype)
 
-    def fits(self, observations: Any, count: int) -> bool:
+    def fits(self, observations: object, count: int) -> bool:
         """Whether these are so many observations of this kind."""
         return getattr(observations, "shape", ()) == (count, self._features)
 
-    def write(self, stored: Any, slots: Any, observations: Any) -> None:
+    def write(self, stored: NDArray[Any], slots: Slots, observations: NDArray[Any]) -> None:
         """Store observations."""
         stored[slots] = observations
 
-    def pick(self, observations: Any, rows: Sequence[int]) -> Any:
+    def pick(self, observations: NDArray[Any], rows: Sequence[int]) -> NDArray[Any]:
         """Some of several observations."""
         return np.asarray(observations)[list(rows)]
 
-    def replace(self, observations: Any, others: dict[int, Any]) -> Any:
+    def replace(self, observations: NDArray[Any], others: dict[int, Any]) -> NDArray[Any]:
         """A copy of several observations, with some of them replaced."""
         found = np.array(observations)
         for i, other in others.items():
             found[i] = other
         return found
 
-    def stack(self, observation: Any) -> Any:
+    def stack(self, observation: Observation) -> NDArray[Any]:
         """Several observations, of which there is one."""
         return np.asarray(observation)[None]
 
-    def machine_bytes(self, observations: Any, i: int) -> bytes:
+    def machine_bytes(self, observations: NDArray[Any], i: int) -> bytes:
         """The machine's part of an observation."""
         return np.asarray(observations[i][self._width :], np.float32).tobytes()
 
-    def decode(self, observations: Any, i: int) -> Configuration:
+    def decode(self, observations: NDArray[Any], i: int) -> Configuration:
         """The configuration that an observation shows."""
         return self._encoding.decode(observations[i])[1]
 
-    def shows(self, observations: Any, i: int, observation: Any) -> bool:
+    def shows(self, observations: NDArray[Any], i: int, observation: NDArray[Any]) -> bool:
         """Whether an observation is equal to another one."""
         return np.array_equal(observations[i], observation, equal_nan=True)
 
-    def read(self, stored: Any, slots: Ints, features: list[NDArray[Any]], numbers: Any) -> Any:
+    def read(
+        self,
+        stored: NDArray[Any],
+        slots: Ints,
+        features: list[NDArray[Any]],
+        numbers: NDArray[np.integer[Any]],
+    ) -> NDArray[Any]:
         """Read stored observations, and let them show other configurations."""
         found = stored.take(slots, axis=0)
         found[:, self._width :] = features[0].take(numbers, axis=0)
@@ -178,14 +197,14 @@ class DictLayout:
         ground = space.spaces.get("ground")
         self.has_ground_shape = ground is not None and ground.shape == encoding.ground.shape
 
-    def allocate(self, slots: int) -> dict[str, NDArray[Any]]:
+    def allocate(self, slots: int) -> ArrayDict:
         """Make room for so many observations."""
         return {
             key: np.zeros((slots, *(part.shape or ())), part.dtype)
             for key, part in self._space.spaces.items()
         }
 
-    def fits(self, observations: Any, count: int) -> bool:
+    def fits(self, observations: object, count: int) -> bool:
         """Whether these are so many observations of this kind."""
         # SB3 makes arrays of length one out of numbers.
         return isinstance(observations, dict) and all(
@@ -194,16 +213,16 @@ class DictLayout:
             for key, part in self._space.spaces.items()
         )
 
-    def write(self, stored: Any, slots: Any, observations: Any) -> None:
+    def write(self, stored: ArrayDict, slots: Slots, observations: ArrayDict) -> None:
         """Store observations."""
         for key, part in stored.items():
             part[slots] = np.reshape(observations[key], part[slots].shape)
 
-    def pick(self, observations: Any, rows: Sequence[int]) -> Any:
+    def pick(self, observations: ArrayDict, rows: Sequence[int]) -> ArrayDict:
         """Some of several observations."""
         return {key: np.asarray(part)[list(rows)] for key, part in observations.items()}
 
-    def replace(self, observations: Any, others: dict[int, Any]) -> Any:
+    def replace(self, observations: ArrayDict, others: dict[int, Any]) -> ArrayDict:
         """A copy of several observations, with some of them replaced."""
         found = {key: np.array(part) for key, part in observations.items()}
         for i, other in others.items():
@@ -211,31 +230,37 @@ class DictLayout:
                 part[i] = np.reshape(other[key], part[i].shape)
         return found
 
-    def stack(self, observation: Any) -> Any:
+    def stack(self, observation: Observation) -> ArrayDict:
         """Several observations, of which there is one."""
         if not isinstance(observation, dict):
-            return observation  # refused later, with a message
+            return {}  # refused later, with a message
         return {key: np.asarray(part)[None] for key, part in observation.items()}
 
-    def machine_bytes(self, observations: Any, i: int) -> bytes:
+    def machine_bytes(self, observations: ArrayDict, i: int) -> bytes:
         """The machine's part of an observation."""
         return b"".join(
             [np.asarray(observations[key][i], np.int64).tobytes() for key in self._keys]
         )
 
-    def decode(self, observations: Any, i: int) -> Configuration:
+    def decode(self, observations: ArrayDict, i: int) -> Configuration:
         """The configuration that an observation shows."""
         one = {key: part[i] for key, part in observations.items()}
         one["machine_state"] = np.ravel(one["machine_state"])[0]
         return self._encoding.decode(one)[1]
 
-    def shows(self, observations: Any, i: int, observation: Any) -> bool:
+    def shows(self, observations: ArrayDict, i: int, observation: ArrayDict) -> bool:
         """Whether the ground part of an observation is that of another one."""
         ground = np.ravel(observations["ground"][i])  # in the precision of its space
         shown = np.ravel(observation["ground"]).astype(ground.dtype)
         return np.array_equal(ground, shown, equal_nan=True)
 
-    def read(self, stored: Any, slots: Ints, features: list[NDArray[Any]], numbers: Any) -> Any:
+    def read(
+        self,
+        stored: ArrayDict,
+        slots: Ints,
+        features: list[NDArray[Any]],
+        numbers: NDArray[np.integer[Any]],
+    ) -> ArrayDict:
         """Read stored observations, and let them show other configurations."""
         shown = dict(zip(self._keys, features, strict=True))
         return {

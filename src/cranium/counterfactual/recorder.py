@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, SupportsFloat
 
 import gymnasium as gym
+from gymnasium.core import ActType, ObsType
 
 from cranium.aamdp.encoding import Encoding
 from cranium.aamdp.planning import find_product
@@ -15,7 +16,7 @@ from cranium.worlds.observations import copy_observation
 __all__ = ["RecordTransition", "fingerprint", "record_transitions"]
 
 
-class RecordTransition(gym.Wrapper[Any, Any, Any, Any]):
+class RecordTransition(gym.Wrapper[ObsType, ActType, ObsType, ActType]):
     """Add to ``info`` what a replay buffer cannot know of a step otherwise.
 
     It stands between the environment and the product. There observations are not yet normalised,
@@ -41,21 +42,21 @@ class RecordTransition(gym.Wrapper[Any, Any, Any, Any]):
 
     records_transitions = True  # found through vector environments in other processes, too
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env: gym.Env[ObsType, ActType]) -> None:
         super().__init__(env)
         self.fingerprint: str | None = None
         self.horizon: int | None = None  # of the product around it
-        self._before: Any = None
+        self._before: ObsType | None = None
         self._steps = -1  # since the reset; -1 before the first one
 
-    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+    def reset(self, **options: Any) -> tuple[ObsType, dict[str, Any]]:
         """Start an episode."""
         observation, info = self.env.reset(**options)
         self._before = copy_observation(observation)
         self._steps = 0
         return observation, {**info, "episode_step": 0}
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take a step, and record it."""
         after, reward, terminated, truncated, info = self.env.step(action)
         if self._steps >= 0:

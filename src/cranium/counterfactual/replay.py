@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cranium.arguments import check_count, check_number
 from cranium.automata.transition import Configuration
@@ -37,9 +37,9 @@ __all__ = ["CounterfactualReplay", "ReplayBatch"]
 class ReplayBatch(NamedTuple):
     """A batch of B transitions. The fields are named as in Stable-Baselines3 and CleanRL."""
 
-    observations: Any  # [B, …], or a dictionary of such arrays
+    observations: Arrays  # [B, …], or a dictionary of such arrays
     actions: NDArray[Any]  # [B, …]
-    next_observations: Any  # [B, …], or a dictionary of such arrays
+    next_observations: Arrays  # [B, …], or a dictionary of such arrays
     dones: NDArray[np.float32]  # [B]; 1 where the episode terminated, 0 at time limits
     rewards: NDArray[np.float32]  # [B]
 
@@ -138,11 +138,11 @@ class CounterfactualReplay:
 
     def add(
         self,
-        obs: Any,
-        next_obs: Any,
-        actions: Any,
-        rewards: Any,
-        dones: Any,
+        obs: ArrayLike | dict[str, Any],
+        next_obs: ArrayLike | dict[str, Any],
+        actions: ArrayLike,
+        rewards: SupportsFloat | ArrayLike,
+        dones: ArrayLike,
         infos: dict[str, Any] | Sequence[Mapping[str, Any]],
     ) -> None:
         """Store one step of every environment.
@@ -161,16 +161,19 @@ class CounterfactualReplay:
         """
         rows: Sequence[int] = range(self.num_envs)
         found: Sequence[Mapping[str, Any]]
+        acted: Any = actions  # from here on, one of each for every environment
+        paid: Any = rewards
+        ended: Any = dones
         if not isinstance(infos, dict):
             found = infos
         elif self.source.is_vector:
             found = split_infos(infos, self.num_envs)
             rows = [i for i, info in enumerate(found) if not is_reset(info)]
-            if ended := final_observations(infos):
-                next_obs = self.layout.replace(next_obs, ended)
+            if last := final_observations(infos):
+                next_obs = self.layout.replace(next_obs, last)
         else:
             obs, next_obs = self.layout.stack(obs), self.layout.stack(next_obs)
-            actions, rewards, dones, found = [actions], [rewards], [dones], [infos]
+            acted, paid, ended, found = [actions], [rewards], [dones], [infos]
         self._check(obs, next_obs, len(found))
         first, size, layout = self.position, self.buffer_size, self.layout
         slots = [n % size for n in range(first, first + len(rows))]
@@ -180,14 +183,14 @@ class CounterfactualReplay:
 
         store, shown = self.transitions.store, layout.machine_bytes
         for slot, i in zip(slots, rows, strict=True):
-            reward, done = float(rewards[i]), bool(dones[i])
+            reward, done = float(paid[i]), bool(ended[i])
             store(slot, i, shown(obs, i), decode, reward, done, found[i])
         if len(rows) < self.num_envs:
             for i in set(range(self.num_envs)).difference(rows):
                 self.transitions.begin_episode(i)
             obs, next_obs = layout.pick(obs, rows), layout.pick(next_obs, rows)
-            actions = np.asarray(actions)[rows]
-        self._write(slots, obs, next_obs, actions)
+            acted = np.asarray(acted)[rows]
+        self._write(slots, obs, next_obs, acted)
 
     def _write(self, slots: list[int], obs: Any, next_obs: Any, actions: Any) -> None:
         if not slots:

@@ -7,7 +7,7 @@ too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -28,6 +28,8 @@ __all__ = ["TaskSamplingEnv", "find_task", "recover_sampled_tasks", "unite_machi
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+SampledState = tuple[Hashable, int]
+"""The state of the world, None before the first step, and the number of the task."""
 
 TASK_KNOWN = -1
 """In place of the number of the task, after the first step."""
@@ -41,7 +43,7 @@ def _name_task_event(index: int) -> str:
     return f"task{index + 1}"
 
 
-class TaskSamplingEnv(FiniteEnv[Any, Ints]):
+class TaskSamplingEnv(FiniteEnv[SampledState, Ints]):
     """A world in which the first step of every episode samples a task.
 
     Args:
@@ -75,7 +77,7 @@ class TaskSamplingEnv(FiniteEnv[Any, Ints]):
         """Every task is an instance."""
         return {name: {"task": name} for name in self.names}
 
-    def initial(self, options: ResetOptions) -> Sequence[tuple[float, Any]]:
+    def initial(self, options: ResetOptions) -> Sequence[tuple[float, SampledState]]:
         """The tasks with equal probabilities; the first step shows which one it is."""
         check_options(options, ("task",))
         wanted = self.names if "task" not in options else (options["task"],)
@@ -84,7 +86,7 @@ class TaskSamplingEnv(FiniteEnv[Any, Ints]):
                 raise UnknownNameError.of("task", name, self.names)
         return [(1 / len(wanted), (None, self.names.index(name))) for name in wanted]
 
-    def outcomes(self, state: Any, action: int) -> Sequence[Outcome]:
+    def outcomes(self, state: SampledState, action: int) -> Sequence[Outcome]:
         """The starts of the world in the first step, then the outcomes of the world."""
         inner, task = state
         if inner is not None:
@@ -92,13 +94,13 @@ class TaskSamplingEnv(FiniteEnv[Any, Ints]):
             return [Outcome(o.probability, (o.state, TASK_KNOWN), o.terminated) for o in found]
         return [Outcome(p, (start, task)) for p, start in self.world.initial({})]
 
-    def label(self, state: Any, action: int, after: Any) -> Events:
+    def label(self, state: SampledState, action: int, after: SampledState) -> Events:
         """The number of the task in the first step, then the events of the world."""
         if state[0] is None:
             return frozenset({_name_task_event(after[1])})
         return as_events(self.world.label(state[0], action, after[0]))
 
-    def observe(self, state: Any) -> Ints:
+    def observe(self, state: SampledState) -> Ints:
         """The observation of the world, and the task directly after it was sampled."""
         inner, task = state
         if inner is None:

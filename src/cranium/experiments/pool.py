@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import Any, Literal, NamedTuple
+from multiprocessing.context import SpawnProcess
+from typing import Literal, NamedTuple
 
 from cranium.errors import CraniumError, EngineError, InvalidArgumentError
 from cranium.experiments.records import Record
@@ -47,7 +48,7 @@ class Reply(NamedTuple):
 class Worker:
     """A process, the connection to it, the core that it is pinned to, and its job."""
 
-    process: Any
+    process: SpawnProcess
     connection: Connection
     core: int | None
     ready: bool = False
@@ -114,7 +115,7 @@ class WorkerPool:
         self.workers.clear()
 
     def _start(self) -> Worker:
-        context: Any = get_context("spawn")
+        context = get_context("spawn")
         taken = [worker.core for worker in self.workers]
         # The core with the fewest workers: that of the one that is replaced.
         core = min(self.cores, key=taken.count) if self.cores else None
@@ -170,9 +171,11 @@ class WorkerPool:
         worker.process.join()
         worker.connection.close()
         self.workers.remove(worker)
-        how = _describe_exit(worker.process.exitcode)
+        status = worker.process.exitcode
+        assert status is not None, "a process that was joined has a status"
+        how = _describe_exit(status)
         if not worker.ready:
-            self._count_failed_start(worker.process.exitcode, how)
+            self._count_failed_start(status, how)
         if worker.job is None:
             return None
         kind: Literal["lost", "not begun"] = "lost" if worker.ready else "not begun"

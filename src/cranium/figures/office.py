@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from cranium.experiments.results import StudyResults
 from cranium.experiments.statistics import interquartile_mean
 from cranium.figures.captions import describe_results, describe_tuning, join_words
 from cranium.figures.style import add_legend_below, colour, format_axes, line_style, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["caption", "draw", "draw_curve"]
 
@@ -37,7 +40,7 @@ def draw(study: StudyResults) -> dict[str, Any]:
     return {"office": figure}
 
 
-def draw_curve(axes: Any, method: str, records: Sequence[Record], name: str) -> None:
+def draw_curve(axes: Axes, method: str, records: Sequence[Record], name: str) -> None:
     """Draw the interquartile mean and the middle half of the curves of all seeds of a method."""
     found = [record.result["curve"] for record in records if record.done]
     length = min((len(each) for each in found), default=0)
@@ -47,8 +50,7 @@ def draw_curve(axes: Any, method: str, records: Sequence[Record], name: str) -> 
     samples, success = curves[0, :, 0], curves[:, :, 1]
     middle = [interquartile_mean(success[:, i]) for i in range(len(samples))]
     low, high = np.quantile(success, [0.25, 0.75], axis=0)
-    look = {"color": colour(method), "linestyle": line_style(method)}
-    axes.plot(samples, middle, label=name, **look)
+    axes.plot(samples, middle, label=name, color=colour(method), linestyle=line_style(method))
     axes.fill_between(samples, low, high, color=colour(method), alpha=0.18, linewidth=0)
 
 

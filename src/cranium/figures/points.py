@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cranium.experiments.results import Group
 from cranium.figures.style import colour, format_axes, marker
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 __all__ = ["draw_points"]
 
 
 def draw_points(
-    axes: Any, groups: Sequence[Group], name: Callable[[Group], str], hollow: str = ""
+    axes: Axes, groups: Sequence[Group], name: Callable[[Group], str], hollow: str = ""
 ) -> None:
     """Draw interquartile means with intervals, the best on top; case ``hollow`` is hollow."""
     order = sorted(groups, key=lambda group: group.summary.iqm or np.inf, reverse=True)
@@ -29,7 +32,7 @@ def draw_points(
     format_axes(axes)
 
 
-def _draw_point(axes: Any, place: int, group: Group, greatest: float, *, hollow: bool) -> None:
+def _draw_point(axes: Axes, place: int, group: Group, greatest: float, *, hollow: bool) -> None:
     summary = group.summary
     x = summary.iqm or greatest or 1.0
     told = f"{x:,.0f}" if summary.iqm else "not solved"
@@ -38,6 +41,13 @@ def _draw_point(axes: Any, place: int, group: Group, greatest: float, *, hollow:
     if summary.iqm:
         spread = [[max(x - (summary.low or x), 0)], [max((summary.high or x) - x, 0)]]
         face = "white" if hollow else colour(group.method)
-        look = {"color": colour(group.method), "marker": marker(group.method), "capsize": 2}
-        axes.errorbar(x, place, xerr=spread, markerfacecolor=face, **look)
+        axes.errorbar(
+            x,
+            place,
+            xerr=spread,
+            markerfacecolor=face,
+            color=colour(group.method),
+            marker=marker(group.method),
+            capsize=2,
+        )
     axes.annotate(told, (x, place), (8, 0), textcoords="offset points", va="center", fontsize=8)

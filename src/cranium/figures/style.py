@@ -8,11 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cranium.io import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 __all__ = ["COLOURS", "colour", "format_axes", "line_style", "marker", "new_figure", "save_figure"]
 
@@ -116,7 +121,7 @@ def _style() -> Any:
 
 
 @contextmanager
-def new_figure(width: float, height: float, methods: Iterable[str] = ()) -> Iterator[Any]:
+def new_figure(width: float, height: float, methods: Iterable[str] = ()) -> Iterator[Figure]:
     """Make a figure in this style, with looks for these methods; sizes are in inches."""
     from matplotlib.figure import Figure
 
@@ -138,7 +143,7 @@ def _format_few(value: float, _place: Any = None) -> str:
     return _format_number(value) if first in (2, 5) else ""
 
 
-def format_axes(axes: Any) -> None:
+def format_axes(axes: Axes) -> None:
     """Format ticks as plain numbers with separators, and put the grid behind the data."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
@@ -153,17 +158,17 @@ def format_axes(axes: Any) -> None:
             axis.set_minor_formatter(FuncFormatter(_format_few) if few else NullFormatter())
 
 
-def add_legend_below(figure: Any, axes: Any, columns: int = 4) -> None:
+def add_legend_below(figure: Figure, axes: Axes | NDArray[np.object_], columns: int = 4) -> None:
     """Add a legend below the figure, with each name of all axes once."""
     found: dict[str, Any] = {}
-    for each in np.ravel(axes):
+    for each in np.asarray(axes).flat:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
-    place = {"loc": "outside lower center", "ncols": min(columns, len(found))}
-    figure.legend(list(found.values()), list(found), **place)
+    ncols = min(columns, len(found))
+    figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=ncols)
 
 
-def save_figure(figure: Any, path: Path, kinds: Sequence[str]) -> None:
+def save_figure(figure: Figure, path: Path, kinds: Sequence[str]) -> None:
     """Write a figure as SVG, PNG or both, reproducibly."""
     more: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
     for kind in kinds:

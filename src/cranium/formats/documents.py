@@ -74,7 +74,7 @@ class Document:
     """Plain data (dicts, lists, strings, numbers, booleans, None) and where it stands."""
 
     lines: Lines
-    data: Any
+    data: object
     places: dict[Path, Place] = field(default_factory=dict)
     keys: dict[Path, Place] = field(default_factory=dict)
     complete: bool = True
