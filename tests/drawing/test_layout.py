@@ -13,7 +13,7 @@ from cranium.drawing import to_dot, to_mermaid, to_svg, to_tikz
 from cranium.drawing.image import boxes, render
 from cranium.drawing.layout.arrange import MAX_STATES, lay_out
 from cranium.drawing.layout.layers import assign_layers
-from cranium.drawing.layout.routes import inside
+from cranium.drawing.layout.routes import curve_enters
 from cranium.errors import DrawingError
 
 
@@ -44,7 +44,7 @@ def test_no_arrow_runs_through_a_text_or_a_state(machine):
     ]  # fmt: skip
     for number, curve in enumerate(layout.curves):
         for other, rectangle in enumerate([*rectangles, *outlines]):
-            assert not inside(curve, rectangle), (number, other)
+            assert not curve_enters(curve, rectangle), (number, other)
 
 
 def test_everything_is_inside_the_picture(machine):
@@ -70,16 +70,16 @@ def test_library_pictures_are_compact():
 def test_way_to_success_is_straight():
     layout = lay_out(cranium.library.load("office"))
     heights = {
-        outline.y for outline in layout.outlines if outline.accepting or not outline.terminal
+        outline.y for outline in layout.outlines if outline.is_accepting or not outline.is_terminal
     }
     assert max(heights) - min(heights) < 1
 
 
 def test_crowded_terminal_state_is_drawn_for_each_of_its_sources():
-    spots = [spot.state for spot in assign_layers(chain(6)).spots]
-    assert spots.count("failed") == 6
-    assert spots.count("done") == 1
-    assert [spot.state for spot in assign_layers(cranium.library.load("office")).spots].count(
+    nodes = [node.state for node in assign_layers(chain(6)).nodes]
+    assert nodes.count("failed") == 6
+    assert nodes.count("done") == 1
+    assert [node.state for node in assign_layers(cranium.library.load("office")).nodes].count(
         "failed"
     ) == 1
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing.layout.arrange import MARGIN, Layout, Outline, Text, lay_out
-from cranium.drawing.layout.measure import END_RADIUS, FONT, LINE_SPACING, NOTE_FONT, Shape
+from cranium.drawing.layout.measure import FONT, LINE_SPACING, NOTE_FONT, TERMINAL_RADIUS, Shape
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -101,7 +101,7 @@ def render(machine: CountingRewardAutomaton, form: str, mark: str | None = None)
 def boxes(machine: CountingRewardAutomaton) -> list[Box]:
     """Measure the rectangles of the texts and the states in the finished picture.
 
-    The name of a state inside its outline is part of the state.
+    The name of a state curve_enters its outline is part of the state.
 
     Example:
         >>> import cranium
@@ -146,7 +146,7 @@ def figure(layout: Layout, mark: str | None = None) -> Figure:
     for outline, name in zip(layout.outlines, layout.names, strict=True):
         for artist in _state(outline, marked=outline.state == mark):
             axes.add_artist(artist)
-        _write(axes, name, "name" if outline.terminal else "")
+        _write(axes, name, "name" if outline.is_terminal else "")
     for label in layout.labels:
         _write(axes, label, "text")
     if layout.note:
@@ -196,9 +196,9 @@ def _state(outline: Outline, *, marked: bool) -> list[Artist]:
     shape, x, y = outline.shape, outline.x, outline.y
     label = "state " + " ".join(line.text for line in shape.name.lines)
     style = {"linewidth": LINE_WIDTH * (2.5 if marked else 1), "edgecolor": INK}
-    if outline.terminal:
-        dot = Circle((x, y), END_RADIUS, facecolor=MARKED if marked else INK, **style)
-        if not outline.accepting:
+    if outline.is_terminal:
+        dot = Circle((x, y), TERMINAL_RADIUS, facecolor=MARKED if marked else INK, **style)
+        if not outline.is_accepting:
             dot.set_label(label)
             return [dot]
         ring = Circle((x, y), shape.width / 2, facecolor=PAPER, **style)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing.labels import Line, escape_latex
 from cranium.drawing.layout.arrange import MARGIN, Curve, Layout, Outline, Text, lay_out
-from cranium.drawing.layout.measure import END_RADIUS
+from cranium.drawing.layout.measure import TERMINAL_RADIUS
 
 __all__ = ["to_tikz"]
 
@@ -60,14 +60,14 @@ def _curve(points: Curve) -> str:
 def _state(number: int, outline: Outline, name: Text) -> list[str]:
     shape, place = outline.shape, _point(outline.x, outline.y)
     names = [escape_latex(line.text) for line in name.block.lines]
-    if not outline.terminal:
+    if not outline.is_terminal:
         size = f"minimum width={_length(shape.width)}, minimum height={_length(shape.height)}"
         form = f"state, rectangle, rounded corners={_length(shape.corner - 0.01)}, {size}"
         return [f"\\node[{form}, align=center] (s{number}) at {place} {{{_stacked(names)}}};"]
     rows = []
-    if outline.accepting:
+    if outline.is_accepting:
         rows.append(f"\\draw[fill=white] {place} circle[radius={_length(shape.width / 2)}];")
-    size = f"minimum size={_length(2 * END_RADIUS)}"
+    size = f"minimum size={_length(2 * TERMINAL_RADIUS)}"
     rows.append(f"\\node[end, {size}] (s{number}) at {place} {{}};")
     return [*rows, _block(name, names)]
 

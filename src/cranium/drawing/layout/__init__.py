@@ -1,1 +1,1 @@
-"""Layout of drawings: layers, grid, coordinates, routes and sizes."""
+"""The layered graph layout of drawings: layers, grid, coordinates, edge routing and text sizes."""

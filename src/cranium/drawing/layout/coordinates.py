@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from cranium.drawing.layout.grid import Cell, Grid
 
-__all__ = ["place_cells"]
+__all__ = ["assign_coordinates"]
 
 LANE_WEIGHT = 8
 STATE_WEIGHT = 2
@@ -22,48 +22,51 @@ Arc = tuple[int, int, int, int | None]
 """From, to, cost and capacity (None is unlimited): the bound y[to] ≥ y[from] − cost."""
 
 
-def place_cells(grid: Grid, apart: float, is_main: Callable[[int], bool]) -> None:
+def assign_coordinates(grid: Grid, gap: float, is_main: Callable[[int], bool]) -> None:
     """Set the coordinate of every cell.
 
     Args:
         grid: The cells, in order.
-        apart: The least distance between two cells of a column.
-        is_main: Whether the link with this number is to be straight before all others.
+        gap: The least distance between two cells of a column.
+        is_main: Whether the edge with this number is to be straight before all others.
 
     Example:
         >>> import cranium
         >>> from cranium.drawing.layout.grid import Size, build_grid
         >>> from cranium.drawing.layout.layers import assign_layers
-        >>> plan = assign_layers(cranium.library.load("anbcn"))
-        >>> grid = build_grid(plan, [Size()] * len(plan.spots), [Size()] * len(plan.links), Size())
-        >>> place_cells(grid, 10, lambda number: plan.links[number].main)
-        >>> [cell.place - grid.cells[0].place for cell in grid.cells[:3]]
+        >>> graph = assign_layers(cranium.library.load("anbcn"))
+        >>> nodes, edges = [Size()] * len(graph.nodes), [Size()] * len(graph.edges)
+        >>> grid = build_grid(graph, nodes, edges, Size())
+        >>> assign_coordinates(grid, 10, lambda number: graph.edges[number].is_main)
+        >>> [cell.position - grid.cells[0].position for cell in grid.cells[:3]]
         [0.0, 0.0, 0.0]
     """
     numbers = {cell: n for n, cell in enumerate(c for column in grid.columns for c in column)}
-    arcs = [*_distances(grid, numbers, apart), *_pulls(grid, numbers, is_main)]
-    residual = _residual(arcs, len(numbers))
+    arcs = [*_separation_arcs(grid, numbers, gap), *_straightening_arcs(grid, numbers, is_main)]
+    residual = _residual_arcs(arcs, len(numbers))
     # The two extreme answers are equally good, so is their mean, and it is the symmetric one.
-    behind = _shortest(residual, len(numbers))
-    ahead = _shortest([(to, start, cost) for start, to, cost in residual], len(numbers))
+    behind = _shortest_distances(residual, len(numbers))
+    ahead = _shortest_distances([(to, start, cost) for start, to, cost in residual], len(numbers))
     for cell, number in numbers.items():
-        cell.place = (ahead[number] - behind[number]) / 2
+        cell.position = (ahead[number] - behind[number]) / 2
 
 
-def _distances(grid: Grid, numbers: dict[Cell, int], apart: float) -> Iterator[Arc]:
+def _separation_arcs(grid: Grid, numbers: dict[Cell, int], gap: float) -> Iterator[Arc]:
     for column in grid.columns:
         for above, below in pairwise(column):
-            distance = round(above.size.high + below.size.low + apart)
+            distance = round(above.size.high + below.size.low + gap)
             yield numbers[above], numbers[below], -distance, None
 
 
-def _pulls(grid: Grid, numbers: dict[Cell, int], is_main: Callable[[int], bool]) -> Iterator[Arc]:
-    for one, other, link in grid.pairs():
-        weight = LANE_WEIGHT if one.spot is None and other.spot is None else STATE_WEIGHT
-        weight *= MAIN_FACTOR if is_main(link) else 1
+def _straightening_arcs(
+    grid: Grid, numbers: dict[Cell, int], is_main: Callable[[int], bool]
+) -> Iterator[Arc]:
+    for one, other, edge in grid.pairs():
+        weight = LANE_WEIGHT if one.node is None and other.node is None else STATE_WEIGHT
+        weight *= MAIN_FACTOR if is_main(edge) else 1
         yield numbers[one], numbers[other], 0, weight
         yield numbers[other], numbers[one], 0, weight
-    # Parts of a machine that nothing joins must not drift apart.
+    # Parts of a machine that nothing joins must not drift gap.
     first = numbers[grid.cells[0]]
     for cell in grid.cells[1:]:
         if not cell.column or not grid.neighbours.get(cell):
@@ -71,7 +74,7 @@ def _pulls(grid: Grid, numbers: dict[Cell, int], is_main: Callable[[int], bool])
             yield numbers[cell], first, 0, 1
 
 
-def _residual(arcs: list[Arc], count: int) -> list[tuple[int, int, int]]:
+def _residual_arcs(arcs: list[Arc], count: int) -> list[tuple[int, int, int]]:
     """The arcs along which the cheapest flow could still change."""
     import networkx as nx
 
@@ -91,7 +94,7 @@ def _residual(arcs: list[Arc], count: int) -> list[tuple[int, int, int]]:
     return left
 
 
-def _shortest(arcs: list[tuple[int, int, int]], count: int) -> list[float]:
+def _shortest_distances(arcs: list[tuple[int, int, int]], count: int) -> list[float]:
     """Bellman and Ford's distances from the first cell."""
     import numpy as np
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import fmean
 
-from cranium.drawing.layout.layers import LayeredGraph, Link
+from cranium.drawing.layout.layers import Edge, LayeredGraph
 from cranium.errors import DrawingError
 
 __all__ = ["Cell", "Grid", "Size", "build_grid"]
@@ -43,16 +43,16 @@ class Cell:
     Attributes:
         column: Its column.
         size: How much room it takes.
-        spot: The number of the spot that stands here, or None.
-        labelled: The number of the link whose text stands here, or None.
-        place: Where it is across the picture.
+        node: The number of the node that stands here, or None.
+        label_of: The number of the edge whose text stands here, or None.
+        position: Where it is across the picture.
     """
 
     column: int
     size: Size
-    spot: int | None = None
-    labelled: int | None = None
-    place: float = 0.0
+    node: int | None = None
+    label_of: int | None = None
+    position: float = 0.0
 
 
 @dataclass(slots=True)
@@ -61,9 +61,9 @@ class Grid:
 
     Attributes:
         columns: The cells of each column, in order.
-        chains: For each link the cells that it passes, from its source to its target; an empty
+        chains: For each edge the cells that it passes, from its source to its target; an empty
             chain is a loop, which belongs to the cell of its state.
-        cells: The cell of each spot.
+        cells: The cell of each node.
     """
 
     columns: list[list[Cell]]
@@ -72,7 +72,7 @@ class Grid:
     neighbours: dict[Cell, list[Cell]] = field(default_factory=dict)
 
     def pairs(self) -> list[tuple[Cell, Cell, int]]:
-        """The steps of all chains: the cell before, the cell after and the number of the link."""
+        """The steps of all chains: the cell before, the cell after and the number of the edge."""
         return [
             (one, other, number)
             for number, chain in enumerate(self.chains)
@@ -80,26 +80,27 @@ class Grid:
         ]
 
 
-def build_grid(plan: LayeredGraph, spots: list[Size], texts: list[Size], lane: Size) -> Grid:
+def build_grid(graph: LayeredGraph, nodes: list[Size], texts: list[Size], lane: Size) -> Grid:
     """Give everything a cell and order the columns.
 
     Args:
-        plan: The spots and links.
-        spots: The size of each spot.
-        texts: The size of each link's text.
+        graph: The nodes and edges.
+        nodes: The size of each node.
+        texts: The size of each edge's text.
         lane: The size of a lane without text.
 
     Example:
         >>> import cranium
         >>> from cranium.drawing.layout.layers import assign_layers
-        >>> plan = assign_layers(cranium.library.load("anbcn"))
-        >>> grid = build_grid(plan, [Size()] * len(plan.spots), [Size()] * len(plan.links), Size())
+        >>> graph = assign_layers(cranium.library.load("anbcn"))
+        >>> nodes, edges = [Size()] * len(graph.nodes), [Size()] * len(graph.edges)
+        >>> grid = build_grid(graph, nodes, edges, Size())
         >>> [len(column) for column in grid.columns]
         [1, 2, 2, 3, 2]
     """
-    cells = [Cell(2 * s.layer, spots[i], spot=i) for i, s in enumerate(plan.spots)]
+    cells = [Cell(2 * s.layer, nodes[i], node=i) for i, s in enumerate(graph.nodes)]
     chains = [
-        _chain(link, number, cells, texts[number], lane) for number, link in enumerate(plan.links)
+        _chain(edge, number, cells, texts[number], lane) for number, edge in enumerate(graph.edges)
     ]
     total = len(cells) + sum(len(chain) for chain in chains)
     if total > MAX_CELLS:
@@ -111,38 +112,38 @@ def build_grid(plan: LayeredGraph, spots: list[Size], texts: list[Size], lane: S
     columns: list[list[Cell]] = [[] for _ in range(count)]
     for cell in cells:
         columns[cell.column].append(cell)
-    for number in sorted(range(len(chains)), key=lambda n: _rank(plan, n)):
+    for number in sorted(range(len(chains)), key=lambda n: _initial_rank(graph, n)):
         for cell in chains[number][1:-1]:
             columns[cell.column].append(cell)
     grid = Grid(columns, chains, cells)
     for one, other, _ in grid.pairs():
         grid.neighbours.setdefault(one, []).append(other)
         grid.neighbours.setdefault(other, []).append(one)
-    _order(grid)
+    _order_columns(grid)
     return grid
 
 
-def _chain(link: Link, number: int, cells: list[Cell], text: Size, lane: Size) -> list[Cell]:
-    source, target = cells[link.source], cells[link.target]
+def _chain(edge: Edge, number: int, cells: list[Cell], text: Size, lane: Size) -> list[Cell]:
+    source, target = cells[edge.source], cells[edge.target]
     if source is target:
         return []
     if source.column == target.column:
-        return [source, Cell(source.column + 1, text, labelled=number), target]
+        return [source, Cell(source.column + 1, text, label_of=number), target]
     step = 1 if source.column < target.column else -1
     # The text stands next to the source: there one looks for what a state does.
-    label = Cell(source.column + step, text, labelled=number)
+    label = Cell(source.column + step, text, label_of=number)
     lanes = [Cell(c, lane) for c in range(source.column + 2 * step, target.column, step)]
     return [source, label, *lanes, target]
 
 
-def _rank(plan: LayeredGraph, number: int) -> tuple[bool, bool, int]:
+def _initial_rank(graph: LayeredGraph, number: int) -> tuple[bool, bool, int]:
     """The first guess: the way to success above, failures below."""
-    link = plan.links[number]
-    end = plan.spots[link.target]
-    return not link.main, end.terminal and not end.accepting, number
+    edge = graph.edges[number]
+    target = graph.nodes[edge.target]
+    return not edge.is_main, target.is_terminal and not target.is_accepting, number
 
 
-def _order(grid: Grid) -> None:
+def _order_columns(grid: Grid) -> None:
     """Sort each column by the mean place of its neighbours, to and fro; keep the best order."""
     best = [list(column) for column in grid.columns]
     fewest = _crossings(grid)
@@ -152,7 +153,7 @@ def _order(grid: Grid) -> None:
         forwards = sweep % 2 == 0
         sequence = range(1, len(grid.columns)) if forwards else range(len(grid.columns) - 2, -1, -1)
         for index in sequence:
-            _sort_column(grid, index, -1 if forwards else 1)
+            _sort_by_barycentre(grid, index, -1 if forwards else 1)
         _swap_neighbours(grid)
         found = _crossings(grid)
         if found < fewest:
@@ -160,7 +161,7 @@ def _order(grid: Grid) -> None:
     grid.columns = best
 
 
-def _sort_column(grid: Grid, index: int, towards: int) -> None:
+def _sort_by_barycentre(grid: Grid, index: int, towards: int) -> None:
     column = grid.columns[index]
     rank = {cell: number for number, cell in enumerate(grid.columns[index + towards])}
     # Python empties a list while it sorts it, so this is worked out before.

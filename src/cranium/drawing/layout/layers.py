@@ -15,52 +15,52 @@ from dataclasses import dataclass, field
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.drawing.labels import Arrow, arrows
 
-__all__ = ["LayeredGraph", "Link", "Spot", "assign_layers"]
+__all__ = ["Edge", "LayeredGraph", "Node", "assign_layers"]
 
 MAX_SHARED = 4
 """How many arrows may lead to one circle of a terminal state."""
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class Node:
     """One place where a state is drawn.
 
     Attributes:
         state: Its name.
         layer: Its layer, from zero.
-        terminal: Whether it ends the episode.
-        accepting: Whether it does so with success.
+        is_terminal: Whether it ends the episode.
+        is_accepting: Whether it does so with success.
     """
 
     state: str
     layer: int
-    terminal: bool = False
-    accepting: bool = False
+    is_terminal: bool = False
+    is_accepting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """An arrow between two spots, given by their numbers.
+class Edge:
+    """An arrow between two nodes, given by their numbers.
 
     Attributes:
         source: Where it begins.
         target: Where it ends.
         arrow: Its text.
-        main: Whether it is on the shortest way to success, which is drawn straight.
+        is_main: Whether it is on the shortest path to success, which is drawn main_path.
     """
 
     source: int
     target: int
     arrow: Arrow
-    main: bool = False
+    is_main: bool = False
 
 
 @dataclass(slots=True)
 class LayeredGraph:
-    """The spots and links of a picture; the first spot is the initial state."""
+    """The nodes and edges of a picture; the first node is the initial state."""
 
-    spots: list[Spot] = field(default_factory=list)
-    links: list[Link] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
 
 
 def assign_layers(machine: CountingRewardAutomaton) -> LayeredGraph:
@@ -68,55 +68,57 @@ def assign_layers(machine: CountingRewardAutomaton) -> LayeredGraph:
 
     Example:
         >>> import cranium
-        >>> for spot in assign_layers(cranium.library.load("anbcn")).spots:
-        ...     print(spot.layer, spot.state)
+        >>> for node in assign_layers(cranium.library.load("anbcn")).nodes:
+        ...     print(node.layer, node.state)
         0 counting
         1 matching
         2 done
         2 failed
     """
-    joined = arrows(machine)
-    layers = _layers(machine, joined)
-    straight = _shortest_way(machine, joined)
-    result = LayeredGraph([Spot(state, layer) for state, layer in layers.items()])
+    all_arrows = arrows(machine)
+    layers = _layers(machine, all_arrows)
+    main_path = _shortest_path(machine, all_arrows)
+    result = LayeredGraph([Node(state, layer) for state, layer in layers.items()])
     numbers = {state: number for number, state in enumerate(layers)}
-    for end, layer in _shared_ends(machine, joined, layers).items():
-        numbers[end] = _add_end(result, machine, end, layer)
-    for arrow in joined:
+    for end, layer in _shared_terminals(machine, all_arrows, layers).items():
+        numbers[end] = _add_terminal(result, machine, end, layer)
+    for arrow in all_arrows:
         target = numbers.get(arrow.target)
         if target is None:
-            target = _add_end(result, machine, arrow.target, layers[arrow.source] + 1)
-        main = (arrow.source, arrow.target) in straight
-        result.links.append(Link(numbers[arrow.source], target, arrow, main))
+            target = _add_terminal(result, machine, arrow.target, layers[arrow.source] + 1)
+        is_main = (arrow.source, arrow.target) in main_path
+        result.edges.append(Edge(numbers[arrow.source], target, arrow, is_main))
     return result
 
 
-def _add_end(result: LayeredGraph, machine: CountingRewardAutomaton, end: str, layer: int) -> int:
-    result.spots.append(Spot(end, layer, terminal=True, accepting=end in machine.accepting))
-    return len(result.spots) - 1
+def _add_terminal(
+    result: LayeredGraph, machine: CountingRewardAutomaton, end: str, layer: int
+) -> int:
+    result.nodes.append(Node(end, layer, is_terminal=True, is_accepting=end in machine.accepting))
+    return len(result.nodes) - 1
 
 
-def _shared_ends(
-    machine: CountingRewardAutomaton, joined: tuple[Arrow, ...], layers: dict[str, int]
+def _shared_terminals(
+    machine: CountingRewardAutomaton, all_arrows: tuple[Arrow, ...], layers: dict[str, int]
 ) -> dict[str, int]:
     """The layers of the terminal states that are drawn once, in the order in which they are."""
-    crowded = Counter(arrow.target for arrow in joined)
+    in_degree = Counter(arrow.target for arrow in all_arrows)
     last = max(layers.values())
     found = {}
     # Success first: what is numbered first is drawn further up.
     for end in sorted(machine.terminal, key=lambda state: state not in machine.accepting):
-        if crowded[end] <= MAX_SHARED:
-            sources = (layers[arrow.source] for arrow in joined if arrow.target == end)
+        if in_degree[end] <= MAX_SHARED:
+            sources = (layers[arrow.source] for arrow in all_arrows if arrow.target == end)
             found[end] = 1 + max(sources, default=last)
     final = max(found.values(), default=0)
     # Ends that are nearly level are put level.
     return {end: final if layer == final - 1 else layer for end, layer in found.items()}
 
 
-def _layers(machine: CountingRewardAutomaton, joined: Iterable[Arrow]) -> dict[str, int]:
+def _layers(machine: CountingRewardAutomaton, all_arrows: Iterable[Arrow]) -> dict[str, int]:
     """How many steps away each state is; states that no run reaches begin their own count."""
     after: dict[str, list[str]] = {state: [] for state in machine.states}
-    for arrow in joined:
+    for arrow in all_arrows:
         if arrow.target in after:
             after[arrow.source].append(arrow.target)
     layers: dict[str, int] = {}
@@ -132,21 +134,21 @@ def _layers(machine: CountingRewardAutomaton, joined: Iterable[Arrow]) -> dict[s
     return layers
 
 
-def _shortest_way(
-    machine: CountingRewardAutomaton, joined: tuple[Arrow, ...]
+def _shortest_path(
+    machine: CountingRewardAutomaton, all_arrows: tuple[Arrow, ...]
 ) -> set[tuple[str, str]]:
-    """The arrows of one shortest way from the initial state to an accepting one."""
+    """The arrows of one shortest path from the initial state to an accepting one."""
     came_from = {machine.initial: machine.initial}
     queue = deque([machine.initial])
     while queue:
         state = queue.popleft()
         if state in machine.accepting:
-            way = set()
+            path = set()
             while state != came_from[state]:
-                way.add((came_from[state], state))
+                path.add((came_from[state], state))
                 state = came_from[state]
-            return way
-        for arrow in joined:
+            return path
+        for arrow in all_arrows:
             if arrow.source == state and arrow.target not in came_from:
                 came_from[arrow.target] = state
                 queue.append(arrow.target)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from cranium.drawing.labels import Arrow, Fragment, Line
-from cranium.drawing.layout.layers import Spot
+from cranium.drawing.layout.layers import Node
 
-__all__ = ["Block", "Shape", "measure_label", "measure_spot", "note_width", "text_width"]
+__all__ = ["Block", "Shape", "measure_label", "measure_state", "note_width", "text_width"]
 
 FONT = "DejaVu Sans"
 """Matplotlib brings this font along, so a picture is the same everywhere."""
@@ -21,7 +21,7 @@ LINE_SPACING = 1.3
 STATE_HEIGHT = 28.0
 STATE_PADDING = 9.0
 STATE_WRAP = 24
-END_RADIUS = 5.5
+TERMINAL_RADIUS = 5.5
 RING_RADIUS = 8.5
 MAX_LINES = 24
 """An arrow with more lines of text than this ends its text with an ellipsis."""
@@ -82,18 +82,18 @@ def measure_label(arrow: Arrow) -> Block:
     return _block(lines, LABEL_FONT)
 
 
-def measure_spot(spot: Spot) -> Shape:
+def measure_state(node: Node) -> Shape:
     """Measure the outline of a state.
 
     Example:
-        >>> shape = measure_spot(Spot("fetch mail", layer=0))
+        >>> shape = measure_state(Node("fetch mail", layer=0))
         >>> shape.width > shape.height == STATE_HEIGHT
         True
     """
-    name = _block([Line((Fragment(row, ""),)) for row in _rows(spot.state)], STATE_FONT)
-    if spot.terminal:
-        reach = 2 * (RING_RADIUS if spot.accepting else END_RADIUS)
-        return Shape(name, reach, reach)
+    name = _block([Line((Fragment(row, ""),)) for row in _rows(node.state)], STATE_FONT)
+    if node.is_terminal:
+        diameter = 2 * (RING_RADIUS if node.is_accepting else TERMINAL_RADIUS)
+        return Shape(name, diameter, diameter)
     height = STATE_HEIGHT + name.height - STATE_FONT * LINE_SPACING
     return Shape(name, max(height, name.width + 2 * STATE_PADDING), height)
 

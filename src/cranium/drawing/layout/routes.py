@@ -11,7 +11,7 @@ from itertools import pairwise
 from cranium.drawing.layout.grid import Cell, Grid
 from cranium.drawing.layout.layers import LayeredGraph
 
-__all__ = ["Point", "Router", "inside", "sample"]
+__all__ = ["Point", "Router", "curve_enters", "sample_curve"]
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -19,12 +19,12 @@ Box = tuple[float, float, float, float]
 
 ENTRY = 24.0
 """The length of the arrow into the initial state."""
-LOOP_REACH = 19.0
-LOOP_FOOT = 7.0
-LOOP_BELLY = 15.0
+LOOP_HEIGHT = 19.0
+LOOP_END_OFFSET = 7.0
+LOOP_CONTROL_OFFSET = 15.0
 PORT_GAP = 8.0
-STEEPEST = math.radians(50)
-CLEAR = 3.0
+MAX_ANGLE = math.radians(50)
+CLEARANCE = 3.0
 """Between an arrow and anything else's text or outline."""
 LINE_GAP = 3.0
 """Between an arrow and its text."""
@@ -35,19 +35,19 @@ class Router:
     """Draws curves through a grid whose columns have their places.
 
     Args:
-        plan: The spots and links.
+        graph: The nodes and edges.
         grid: Their cells, with their places across.
         centres: Where the middle line of each column is along.
         back: How far each column reaches back from there.
         ahead: How far it reaches ahead.
-        shapes: The size of each spot's outline, along and across.
+        shapes: The size of each node's outline, along and across.
         corners: The radius of each outline's corners.
-        loops: How far the text of each spot's loop reaches along, to both sides; 0 is no loop.
-        turned: Whether along is down. Loops and texts are above their lines if not, and to their
-            right if so.
+        loops: How far the text of each node's loop reaches along, to both sides; 0 is no loop.
+        is_vertical: Whether along is down. Loops and texts are then to the right of their lines,
+            and otherwise above them.
     """
 
-    plan: LayeredGraph
+    graph: LayeredGraph
     grid: Grid
     centres: list[float]
     back: list[float]
@@ -55,7 +55,7 @@ class Router:
     shapes: list[tuple[float, float]]
     corners: list[float]
     loops: list[float]
-    turned: bool
+    is_vertical: bool
     ports: dict[tuple[int, int], float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,119 +64,123 @@ class Router:
     @property
     def side(self) -> int:
         """The side of a line on which its text is, across: −1 or 1."""
-        return 1 if self.turned else -1
+        return 1 if self.is_vertical else -1
 
     # Where things are, along and across
 
-    def centre(self, spot: int) -> Point:
-        """The centre of a spot."""
-        cell = self.grid.cells[spot]
-        return self.centres[cell.column], cell.place
+    def centre(self, node: int) -> Point:
+        """The centre of a node."""
+        cell = self.grid.cells[node]
+        return self.centres[cell.column], cell.position
 
     def text(self, number: int, length: float, breadth: float) -> Point:
-        """The centre of the text of a link, which has this size."""
-        link, chain = self.plan.links[number], self.grid.chains[number]
+        """The centre of the text of a edge, which has this size."""
+        edge, chain = self.graph.edges[number], self.grid.chains[number]
         if not chain:
-            along, _ = self.centre(link.source)
-            return along, self._apex(link.source) + self.side * (LINE_GAP + breadth / 2)
+            along, _ = self.centre(edge.source)
+            return along, self._apex(edge.source) + self.side * (LINE_GAP + breadth / 2)
         cell = chain[1]
         if chain[0].column == chain[-1].column:
-            return self._edge(cell, -1) + LINE_GAP + length / 2, self._belly(cell)
-        return self.centres[cell.column], cell.place + self.side * (LINE_GAP + breadth / 2)
+            return self._column_edge(cell, -1) + LINE_GAP + length / 2, self._middle(cell)
+        return self.centres[cell.column], cell.position + self.side * (LINE_GAP + breadth / 2)
 
-    def _apex(self, spot: int) -> float:
-        return self.centre(spot)[1] + self.side * (self.shapes[spot][1] / 2 + LOOP_REACH)
+    def _apex(self, node: int) -> float:
+        return self.centre(node)[1] + self.side * (self.shapes[node][1] / 2 + LOOP_HEIGHT)
 
-    def _edge(self, cell: Cell, side: int) -> float:
+    def _column_edge(self, cell: Cell, side: int) -> float:
         reach = self.ahead if side > 0 else self.back
         return self.centres[cell.column] + side * reach[cell.column]
 
     @staticmethod
-    def _belly(cell: Cell) -> float:
-        return cell.place + (cell.size.high - cell.size.low) / 2
+    def _middle(cell: Cell) -> float:
+        return cell.position + (cell.size.high - cell.size.low) / 2
 
     # Where arrows meet outlines
 
     def _ports(self) -> dict[tuple[int, int], float]:
-        """How far each end of each link is from the middle of its side of the outline."""
+        """How far each end of each edge is from the middle of its side of the outline."""
         sides: dict[tuple[int, int], list[tuple[float, int, int]]] = defaultdict(list)
         for number, chain in enumerate(self.grid.chains):
             for end, cell, beside in (
                 ((0, chain[0], chain[1]), (1, chain[-1], chain[-2])) if chain else ()
             ):
-                assert cell.spot is not None
-                bend = beside.place - cell.place
-                sides[cell.spot, beside.column - cell.column].append((bend, number, end))
+                assert cell.node is not None
+                bend = beside.position - cell.position
+                sides[cell.node, beside.column - cell.column].append((bend, number, end))
         ports = {}
-        for (spot, _), ends in sides.items():
-            room = self.shapes[spot][1] / 2 - 4
+        for (node, _), ends in sides.items():
+            room = self.shapes[node][1] / 2 - 4
             for (_, number, end), offset in zip(
-                sorted(ends), _spread(sorted(ends), room), strict=True
+                sorted(ends), _spread_offsets(sorted(ends), room), strict=True
             ):
                 ports[number, end] = offset
         return ports
 
     def _port(self, number: int, end: int, side: int) -> Point:
-        link = self.plan.links[number]
-        spot = link.target if end else link.source
-        along, across = self.centre(spot)
+        edge = self.graph.edges[number]
+        node = edge.target if end else edge.source
+        along, across = self.centre(node)
         offset = self.ports[number, end]
-        length, breadth = self.shapes[spot]
-        return along + side * _reach(
-            offset, breadth / 2, length / 2, self.corners[spot]
+        length, breadth = self.shapes[node]
+        return along + side * _half_extent(
+            offset, breadth / 2, length / 2, self.corners[node]
         ), across + offset
 
     # Curves
 
     def route(self, number: int) -> list[Point]:
-        """The curve of a link: a first point and three more for each Bézier piece."""
-        link, chain = self.plan.links[number], self.grid.chains[number]
+        """The curve of a edge: a first point and three more for each Bézier piece."""
+        edge, chain = self.graph.edges[number], self.grid.chains[number]
         if not chain:
-            return self._loop(link.source)
+            return self._loop_curve(edge.source)
         if chain[0].column == chain[-1].column:
-            return self._bow(number, chain[1])
-        way = 1 if chain[0].column < chain[-1].column else -1
-        points = [self._port(number, 0, way)]
+            return self._same_column_curve(number, chain[1])
+        direction = 1 if chain[0].column < chain[-1].column else -1
+        points = [self._port(number, 0, direction)]
         for before, cell in pairwise(chain[:-1]):
-            entry = (self._edge(cell, -way), cell.place)
-            points += self._bend(points[-1], entry, before, cell)
-            points += _straight(entry, (self._edge(cell, way), cell.place))
-        if self.plan.spots[link.target].terminal:
-            return points + self._aim(points[-1], link.target)
-        return points + self._bend(points[-1], self._port(number, 1, -way), *chain[-2:])
+            entry = (self._column_edge(cell, -direction), cell.position)
+            points += self._curve_between_columns(points[-1], entry, before, cell)
+            points += _straight(entry, (self._column_edge(cell, direction), cell.position))
+        if self.graph.nodes[edge.target].is_terminal:
+            return points + self._curve_to_terminal(points[-1], edge.target)
+        return points + self._curve_between_columns(
+            points[-1], self._port(number, 1, -direction), *chain[-2:]
+        )
 
-    def _bend(self, start: Point, end: Point, before: Cell, after: Cell) -> list[Point]:
+    def _curve_between_columns(
+        self, start: Point, end: Point, before: Cell, after: Cell
+    ) -> list[Point]:
         """From one column to the next.
 
-        The curve is gentlest if it bends all the way; but where something else of its own column
-        is near, it bends only between the columns.
+        The curve is gentlest if it bends all the way. Where something else of its own column is
+        near, it bends only between the columns.
         """
-        way = after.column - before.column
-        gentle = (start[0] + end[0]) / 2
-        careful = (self._edge(before, way) + self._edge(after, -way)) / 2
+        direction = after.column - before.column
+        smooth = (start[0] + end[0]) / 2
+        narrow = (self._column_edge(before, direction) + self._column_edge(after, -direction)) / 2
         others = [
-            self._body(cell)
+            self._cell_box(cell)
             for column in (before.column, after.column)
             for cell in self.grid.columns[column]
             if cell is not before and cell is not after
         ]
-        curve = [start, (gentle, start[1]), (gentle, end[1]), end]
-        middle = careful if any(inside(curve, box, CLEAR) for box in others) else gentle
+        curve = [start, (smooth, start[1]), (smooth, end[1]), end]
+        middle = narrow if any(curve_enters(curve, box, CLEARANCE) for box in others) else smooth
         return [(middle, start[1]), (middle, end[1]), end]
 
-    def _body(self, cell: Cell) -> Box:
+    def _cell_box(self, cell: Cell) -> Box:
         along, size = self.centres[cell.column], cell.size
-        loop = 0.0 if cell.spot is None else self.loops[cell.spot]
+        loop = 0.0 if cell.node is None else self.loops[cell.node]
         back, ahead = max(size.back, loop), max(size.ahead, loop)
-        return along - back, cell.place - size.low, along + ahead, cell.place + size.high
+        return along - back, cell.position - size.low, along + ahead, cell.position + size.high
 
-    def _aim(self, start: Point, spot: int) -> list[Point]:
+    def _curve_to_terminal(self, start: Point, node: int) -> list[Point]:
         """Towards the centre of a small circle, so that several arrows do not share one head."""
-        along, across = self.centre(spot)
+        along, across = self.centre(node)
         distance = along - start[0]
         angle = math.atan2(start[1] - across, distance)
-        angle = max(-STEEPEST, min(STEEPEST, angle))
-        radius = self.shapes[spot][0] / 2
+        angle = max(-MAX_ANGLE, min(MAX_ANGLE, angle))
+        radius = self.shapes[node][0] / 2
         back, aside = -math.cos(angle), math.sin(angle)
         end = (along + radius * back, across + radius * aside)
         handle = distance / 2
@@ -186,10 +190,10 @@ class Router:
             end,
         ]
 
-    def _bow(self, number: int, cell: Cell) -> list[Point]:
+    def _same_column_curve(self, number: int, cell: Cell) -> list[Point]:
         """Between two states of one column: out, past the text, and back."""
         start, end = self._port(number, 0, 1), self._port(number, 1, 1)
-        middle = (self._edge(cell, -1), self._belly(cell))
+        middle = (self._column_edge(cell, -1), self._middle(cell))
         lean = 0.3 * (end[1] - start[1])
         return [
             start,
@@ -201,20 +205,22 @@ class Router:
             end,
         ]
 
-    def _loop(self, spot: int) -> list[Point]:
-        along, across = self.centre(spot)
-        length, breadth = self.shapes[spot]
-        foot = across + self.side * _reach(LOOP_FOOT, length / 2, breadth / 2, self.corners[spot])
-        # A Bézier curve passes its control points at three quarters of the way.
-        handle = foot + (self._apex(spot) - foot) / 0.75
+    def _loop_curve(self, node: int) -> list[Point]:
+        along, across = self.centre(node)
+        length, breadth = self.shapes[node]
+        base = across + self.side * _half_extent(
+            LOOP_END_OFFSET, length / 2, breadth / 2, self.corners[node]
+        )
+        # A Bézier curve passes its control points at three quarters of the direction.
+        handle = base + (self._apex(node) - base) / 0.75
         return [
-            (along - LOOP_FOOT, foot),
-            (along - LOOP_BELLY, handle),
-            (along + LOOP_BELLY, handle),
-            (along + LOOP_FOOT, foot),
+            (along - LOOP_END_OFFSET, base),
+            (along - LOOP_CONTROL_OFFSET, handle),
+            (along + LOOP_CONTROL_OFFSET, handle),
+            (along + LOOP_END_OFFSET, base),
         ]
 
-    def entry(self) -> list[Point]:
+    def entry_arrow(self) -> list[Point]:
         """The arrow from nowhere into the initial state."""
         along, across = self.centre(0)
         end = along - self.shapes[0][0] / 2
@@ -227,7 +233,7 @@ def _straight(start: Point, end: Point) -> list[Point]:
     return [((2 * x0 + x1) / 3, (2 * y0 + y1) / 3), ((x0 + 2 * x1) / 3, (y0 + 2 * y1) / 3), end]
 
 
-def _reach(offset: float, half_side: float, half_depth: float, corner: float) -> float:
+def _half_extent(offset: float, half_side: float, half_depth: float, corner: float) -> float:
     """How far a rounded rectangle reaches, so far from the middle of one of its sides."""
     excess = min(abs(offset) - (half_side - corner), corner)
     if excess <= 0:
@@ -235,7 +241,7 @@ def _reach(offset: float, half_side: float, half_depth: float, corner: float) ->
     return half_depth - corner + math.sqrt(corner**2 - excess**2)
 
 
-def _spread(ends: Sequence[tuple[float, int, int]], room: float) -> list[float]:
+def _spread_offsets(ends: Sequence[tuple[float, int, int]], room: float) -> list[float]:
     """Offsets for the ends on one side: the straightest in the middle, the others around it."""
     if len(ends) == 1:
         return [0.0]
@@ -247,11 +253,11 @@ def _spread(ends: Sequence[tuple[float, int, int]], room: float) -> list[float]:
     return [(index - middle) * step for index in range(len(ends))]
 
 
-def sample(points: Sequence[Point], steps: int = 16) -> list[Point]:
+def sample_curve(points: Sequence[Point], steps: int = 16) -> list[Point]:
     """Sample points on a curve of Bézier pieces.
 
     Example:
-        >>> sample([(0, 0), (1, 0), (2, 0), (3, 0)], steps=2)
+        >>> sample_curve([(0, 0), (1, 0), (2, 0), (3, 0)], steps=2)
         [(0, 0), (1.5, 0.0), (3.0, 0.0)]
     """
     found = [points[0]]
@@ -265,30 +271,31 @@ def sample(points: Sequence[Point], steps: int = 16) -> list[Point]:
     return found
 
 
-def inside(points: Sequence[Point], box: Box, margin: float = 0.0) -> bool:
+def curve_enters(points: Sequence[Point], box: Box, margin: float = 0.0) -> bool:
     """Whether a curve enters a rectangle, or comes nearer to it than the margin.
 
     Example:
-        >>> inside([(0, 0), (1, 0), (2, 0), (3, 0)], (1, -1, 1.01, 1))
+        >>> curve_enters([(0, 0), (1, 0), (2, 0), (3, 0)], (1, -1, 1.01, 1))
         True
     """
-    grown = (box[0] - margin, box[1] - margin, box[2] + margin, box[3] + margin)
+    padded = (box[0] - margin, box[1] - margin, box[2] + margin, box[3] + margin)
     for first in range(0, len(points) - 1, 3):
         piece = points[first : first + 4]
-        if _may_touch(piece, grown) and any(
-            _may_touch(two, grown) and _cuts(*two, grown) for two in pairwise(sample(piece))
+        if _bounds_overlap(piece, padded) and any(
+            _bounds_overlap(two, padded) and _line_enters(*two, padded)
+            for two in pairwise(sample_curve(piece))
         ):
             return True
     return False
 
 
-def _may_touch(points: Sequence[Point], box: Box) -> bool:
+def _bounds_overlap(points: Sequence[Point], box: Box) -> bool:
     # A curve lies within the hull of its control points, so most are out of question at once.
     across = min(p[0] for p in points) < box[2] and max(p[0] for p in points) > box[0]
     return across and min(p[1] for p in points) < box[3] and max(p[1] for p in points) > box[1]
 
 
-def _cuts(start: Point, end: Point, box: Box) -> bool:
+def _line_enters(start: Point, end: Point, box: Box) -> bool:
     """Whether a straight line enters a rectangle (the algorithm of Liang and Barsky)."""
     enter, leave = 0.0, 1.0
     for axis in (0, 1):
