@@ -29,17 +29,19 @@ from cranium.learners.deep.counterfactual import (
 )
 from cranium.learners.deep.custom_network import custom_network
 from cranium.learners.deep.custom_policy import CustomNetworkPolicy
-from cranium.learners.deep.dqn import DQN, DQNRates, DQNState
+from cranium.learners.deep.dqn import DQN, DQNRates
 from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine, build_machine
+from cranium.learners.deep.method import LearnerState
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.static import Static
-from cranium.learners.deep.td3 import TD3, TD3Rates, TD3State
+from cranium.learners.deep.td3 import TD3, TD3Rates
 from cranium.learners.exploration import EpsilonGreedy, exploration_rule
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.serialisation import space_data
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.arrays import LearnerTables, counts_episodes, schedule_of
+from cranium.worlds.protocols import Observation
 
 __all__ = ["DeepAgent", "check_actions"]
 
@@ -189,11 +191,11 @@ class DeepAgent:
             few = entries <= min(used // 2, MAX_TABLE)
             self.method = self.method._replace(tabulates_target=few)
 
-    def add_observation(self, _: int, observation: Any) -> None:
+    def add_observation(self, _: int, observation: Observation) -> None:
         """Encode an observation that was given a number."""
         self.ground_features.append(self.encoding.encode_ground(observation))
 
-    def policy(self, learner: DQNState | TD3State) -> NetworkPolicy | ActorPolicy:
+    def policy(self, learner: LearnerState) -> NetworkPolicy | ActorPolicy:
         """Return the greedy policy."""
         network: Any = jax.tree.map(np.asarray, learner.params)
         if isinstance(self.config, ActorConfig):

@@ -61,7 +61,7 @@ class NetworkConfig(LearnerConfig):
     num_counterfactuals: int | None = None
     hidden: tuple[int, ...] = (128, 128)
     learning_rate: float = 1e-4
-    optimiser: Optimiser | None = field(default=None, kw_only=True)
+    optimiser: Optimiser[Any, Any] | None = field(default=None, kw_only=True)
     batch: int = 32
     replay: int = 50_000
     warmup: int = 100
@@ -162,7 +162,7 @@ class DeepConfig(NetworkConfig):
     double: bool = False
     heads: bool = False
     huber: float = 1.0
-    network: Network | None = field(default=None, kw_only=True)
+    network: Network[Any] | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +25,7 @@ Array = jax.Array
 class CustomNetwork:
     """A network of a user's own, and the shape in which it is given observations."""
 
-    network: Static[Network]
+    network: Static[Network[Any]]
     shape: tuple[int, ...]
 
     def init(self, rng: np.random.Generator, machine: int, actions: int) -> PyTree:
@@ -56,7 +57,7 @@ class CustomNetwork:
         return self.network.value.apply(params, given).reshape(*features.shape[:-1], -1)
 
 
-def custom_network(network: Network, encoding: BoxEncoding) -> CustomNetwork:
+def custom_network(network: Network[Any], encoding: BoxEncoding) -> CustomNetwork:
     """Prepare a network for the observations of an encoding: those of a Box keep their shape."""
     ground = encoding.ground
     keeps = isinstance(ground, spaces.Box) and prod(ground.shape) == encoding.width

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +17,7 @@ from cranium.learners.deep.counterfactual import (
 from cranium.learners.deep.custom_network import CustomNetwork
 from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine
-from cranium.learners.deep.network import all_heads, forward
+from cranium.learners.deep.network import Network, all_heads, forward
 from cranium.learners.deep.optimiser import huber, init_network, init_optimiser, take_step
 from cranium.learners.deep.protocols import Optimiser, PyTree
 from cranium.learners.deep.static import Static
@@ -25,25 +25,26 @@ from cranium.learners.deep.static import Static
 __all__ = ["DQN", "DQNRates", "DQNState"]
 
 Array = jax.Array
+A = TypeVar("A")
 
 
 class DQNState(NamedTuple):
     """What an update changes."""
 
     params: PyTree  # of the default network, or of the user's
-    target: Any  # of the target network; or the table of its greatest values: [O, X]
+    target: PyTree  # of the target network; or the table of its greatest values: [O, X]
     optimiser: PyTree
     loss: Array
 
 
-class DQNRates(NamedTuple):
-    """Settings that may change without compiling again."""
+class DQNRates(NamedTuple, Generic[A]):
+    """Settings that may change without compiling again, in JAX or NumPy."""
 
-    learning_rate: Any
-    discount: Any
-    warmup: Any
-    target_every: Any
-    exploration: Any  # [4]; first, last, over; whether it counts episodes
+    learning_rate: A
+    discount: A
+    warmup: A
+    target_every: A
+    exploration: A  # [4]; first, last, over; whether it counts episodes
 
 
 class DQN(NamedTuple):
@@ -60,7 +61,7 @@ class DQN(NamedTuple):
     tabulates_target: bool  # whether the target network is stored as the table of its values
     rule: StaticRule | None = None  # of exploration; None is ε-greedy
     network: CustomNetwork | None = None  # None is the default network
-    optimiser: Static[Optimiser] | None = None  # None is Adam
+    optimiser: Static[Optimiser[Any, Any]] | None = None  # None is Adam
 
     @property
     def act_randoms(self) -> int:
@@ -104,7 +105,7 @@ class DQN(NamedTuple):
             params, target, init_optimiser(self.optimiser, params), jnp.zeros((), jnp.float32)
         )
 
-    def _target(self, params: PyTree, machine: JaxMachine, all_features: Array | None) -> Any:
+    def _target(self, params: PyTree, machine: JaxMachine, all_features: Array | None) -> PyTree:
         if all_features is None or not self.tabulates_target:
             return params
         every = jnp.arange(machine.ending.shape[0])
@@ -114,10 +115,10 @@ class DQN(NamedTuple):
         """Compute Q for features [..., G] and configurations [...]: [..., A]."""
         if self.network is not None:
             return self.network.values(params, features, machine.features[x])
+        network = cast("Network[Array]", params)
         if not self.heads:
-            q: Array = forward(params, features, machine.features[x], jnp)
-            return q
-        heads = all_heads(params, features, self.actions, jnp)
+            return forward(network, features, machine.features[x], jnp)
+        heads = all_heads(network, features, self.actions, jnp)
         # A product with ones and zeros, because the gradient of indexing is slow.
         found: Array = (
             heads * jax.nn.one_hot(x, machine.ending.shape[0], dtype=jnp.float32)[..., None]
@@ -136,7 +137,7 @@ class DQN(NamedTuple):
         machine: JaxMachine,
         features: Array,
         x: Array,
-        rates: DQNRates,
+        rates: DQNRates[Array],
         samples: Array,
         episodes: Array,
         u: Array,
@@ -156,7 +157,7 @@ class DQN(NamedTuple):
         learner: DQNState,
         machine: JaxMachine,
         batch: CounterfactualBatch,
-        rates: DQNRates,
+        rates: DQNRates[Array],
         samples: Array,
         u: Array,  # noqa: ARG002 - nothing here is random
         all_features: Array | None = None,
@@ -186,7 +187,7 @@ class DQN(NamedTuple):
         due = samples % rates.target_every < self.train_every  # it may not divide the other
         if self.tabulates_target:
             renew = partial(self._target, params, machine, all_features)
-            target: Any = jax.lax.cond(due, renew, lambda: learner.target)
+            target: PyTree = jax.lax.cond(due, renew, lambda: learner.target)
         else:
             target = jax.tree.map(partial(jnp.where, due), params, learner.target)
         return DQNState(params, target, state, value)
@@ -196,8 +197,8 @@ class DQN(NamedTuple):
     ) -> Array:
         """Compute the values of the next observations in the next configurations: [B, K]."""
         if self.tabulates_target:
-            table: Array = learner.target[batch.real.next_observation[:, None], then]
-            return table
+            table = cast("Array", learner.target)
+            return table[batch.real.next_observation[:, None], then]
         values = self.values(learner.target, machine, batch.next_features, then)
         if not self.double:
             return values.max(-1)

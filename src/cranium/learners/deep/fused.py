@@ -17,6 +17,8 @@ from cranium.learners.deep.finite_world import build_finite_world
 from cranium.learners.deep.loop import TrainState, interact, new_train_state
 from cranium.learners.deep.machine import JaxMachine, to_device
 from cranium.learners.deep.method import Method
+from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
+from cranium.learners.deep.protocols import PyTree
 from cranium.learners.deep.world import JaxWorld
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, Evaluator, TabularEvaluator
@@ -46,7 +48,7 @@ class FusedRun(LearnerRun[DeepAgent]):
         world: JaxWorld[Any],
         evaluator: Evaluator,
         log: bool = False,
-        world_state: Any = None,
+        world_state: PyTree = None,
     ) -> None:
         self.agent = agent
         self.evaluator = evaluator
@@ -54,7 +56,7 @@ class FusedRun(LearnerRun[DeepAgent]):
         self.log = EpisodeLog(wanted=log, room=CHUNK)
         self._start(world, world_state)
 
-    def _start(self, world: JaxWorld[Any], world_state: Any) -> None:
+    def _start(self, world: JaxWorld[Any], world_state: PyTree) -> None:
         agent = self.agent
         self.world, self.machine = world, agent.machine()
         params = agent.method.init_params(agent.params_rng(), agent.encoding.width, self.machine)
@@ -104,9 +106,10 @@ class FusedRun(LearnerRun[DeepAgent]):
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Evaluate the greedy policy in some episodes."""
-        return self.evaluator.evaluate_policy(self.policy(), optimum=optimum, confirm=confirm)
+        policy: Any = self.policy()  # it has what an evaluation uses of a Policy
+        return self.evaluator.evaluate_policy(policy, optimum=optimum, confirm=confirm)
 
-    def policy(self) -> Any:
+    def policy(self) -> NetworkPolicy | ActorPolicy:
         """Return the greedy policy."""
         return self.agent.policy(self.state.learner)
 

@@ -21,7 +21,7 @@ from cranium.learners.deep.dqn import DQN
 from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine, to_device
 from cranium.learners.deep.method import Method
-from cranium.learners.deep.policy import scale_action
+from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy, scale_action
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.run import CHUNK, LearnerRun
@@ -198,9 +198,10 @@ class LiveDeepRun(EnvironmentStepper, LearnerRun[DeepAgent]):
 
     def evaluate(self, *, optimum: bool = False, confirm: bool = False) -> Evaluation:
         """Evaluate the greedy policy in some episodes."""
-        return self.evaluator.evaluate_policy(self.policy(), optimum=optimum, confirm=confirm)
+        policy: Any = self.policy()  # it has what an evaluation uses of a Policy
+        return self.evaluator.evaluate_policy(policy, optimum=optimum, confirm=confirm)
 
-    def policy(self) -> Any:
+    def policy(self) -> NetworkPolicy | ActorPolicy:
         """Return the greedy policy."""
         return self.agent.policy(self.learner)
 

@@ -19,7 +19,8 @@ from cranium.learners.deep.counterfactual import (
     sample_transitions,
 )
 from cranium.learners.deep.machine import JaxMachine, jax_pay
-from cranium.learners.deep.method import Method
+from cranium.learners.deep.method import LearnerRates, LearnerState, Method
+from cranium.learners.deep.protocols import PyTree
 from cranium.learners.deep.world import JaxWorld
 from cranium.learners.tabular.kernels import ACCEPTED, GOES_ON, OVERFLOWED
 
@@ -35,14 +36,14 @@ class TrainState(NamedTuple):
 
     key: Array
     samples: Array
-    world_state: Any  # a pytree
+    world_state: PyTree
     configuration: Array
     elapsed_steps: Array  # of the running episode
     is_refused: Array  # whether the machine refused the last label
     statistics: Array  # [4]; episodes, successes, overflows, the return of the running episode
     log: Array  # [M + 1, 3]; as in kernels.advance; the last row is written when no episode ends
     seen_counters: Array  # [X]; the counter values that occurred when an action was chosen
-    learner: Any  # a pytree: the state of the method
+    learner: LearnerState
     replay: Transitions[Array]
 
 
@@ -52,8 +53,8 @@ def new_train_state(
     key: Array,
     world: JaxWorld[Any],
     machine: JaxMachine,
-    params: Any,
-    world_state: Any,
+    params: PyTree,
+    world_state: PyTree,
     *,
     method: Method[Any, Any, Any],
     capacity: int,
@@ -95,7 +96,7 @@ def interact(
     state: TrainState,
     world: JaxWorld[Any],
     machine: JaxMachine,
-    rates: Any,
+    rates: LearnerRates,
     horizon: Array,
     steps: Array,
     *,
@@ -126,7 +127,7 @@ def interact_together(
     states: TrainState,
     world: JaxWorld[Any],
     machine: JaxMachine,
-    rates: Any,
+    rates: LearnerRates,
     horizon: Array,
     steps: Array,
     *,
@@ -159,7 +160,7 @@ def interact_together(
 def _sampling(
     world: JaxWorld[Any],
     machine: JaxMachine,
-    rates: Any,
+    rates: LearnerRates,
     horizon: Array,
     method: Method[Any, Any, Any],
 ) -> tuple[Callable[[Array, Array], Array], Callable[[TrainState, Array], TrainState]]:
@@ -255,7 +256,7 @@ def _update(
     state: TrainState,
     world: JaxWorld[Any],
     machine: JaxMachine,
-    rates: Any,
+    rates: LearnerRates,
     method: Method[Any, Any, Any],
     for_drawing: Array,
     for_configurations: Array,

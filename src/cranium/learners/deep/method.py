@@ -9,23 +9,36 @@ import numpy as np
 
 from cranium.learners.deep.counterfactual import ConfigurationSampling, CounterfactualBatch
 from cranium.learners.deep.machine import JaxMachine
+from cranium.learners.deep.protocols import PyTree
 
-__all__ = ["LearnerState", "Method"]
+__all__ = ["LearnerRates", "LearnerState", "Method"]
 
 Array = jax.Array
 Params = TypeVar("Params")
-Rates_contra = TypeVar("Rates_contra", contravariant=True)
 
 
 class LearnerState(Protocol):
     """What an update changes: the weights, and what belongs to them."""
 
     @property
+    def params(self) -> PyTree:
+        """The weights of the networks."""
+
+    @property
     def loss(self) -> Array:
         """The loss of the last batch."""
 
 
+class LearnerRates(Protocol):
+    """Settings that may change without compiling again."""
+
+    @property
+    def warmup(self) -> Array:
+        """The number of samples before the first update."""
+
+
 State = TypeVar("State", bound=LearnerState)
+Rates_contra = TypeVar("Rates_contra", bound=LearnerRates, contravariant=True)
 
 
 class Method(Protocol[Params, State, Rates_contra]):

@@ -7,23 +7,31 @@ configurations costs no more there than with one.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import jax
 
 __all__ = ["Network", "all_heads", "forward"]
 
+A = TypeVar("A", NDArray[np.float32], "jax.Array")
+"""The arrays of NumPy, or of JAX."""
 
-class Network(NamedTuple):
+
+class Network(NamedTuple, Generic[A]):
     """The weights of a feed-forward network with ReLU: G and M features, H units at first."""
 
-    ground: Any  # [G, H]
-    machine: Any  # [M, H]; [0, H] if there is a head for each configuration
-    bias: Any  # [H]
-    layers: tuple[tuple[Any, Any], ...]  # weights [H, H'] and biases [H']
+    ground: A  # [G, H]
+    machine: A  # [M, H]; [0, H] if there is a head for each configuration
+    bias: A  # [H]
+    layers: tuple[tuple[A, A], ...]  # weights [H, H'] and biases [H']
 
 
-def forward(network: Network, ground: Any, machine: Any, xp: Any = np) -> Any:
+def forward(network: Network[A], ground: A, machine: A, xp: ModuleType = np) -> A:
     """Compute the outputs for features that broadcast against each other: [..., G], [..., M].
 
     Example:
@@ -36,13 +44,13 @@ def forward(network: Network, ground: Any, machine: Any, xp: Any = np) -> Any:
     return _rest(network, ground @ network.ground + (machine @ network.machine + network.bias), xp)
 
 
-def all_heads(network: Network, ground: Any, actions: int, xp: Any = np) -> Any:
+def all_heads(network: Network[A], ground: A, actions: int, xp: ModuleType = np) -> A:
     """Compute the outputs of a network with a head for each configuration: [..., X, A]."""
     out = _rest(network, ground @ network.ground + network.bias, xp)
     return out.reshape(*out.shape[:-1], -1, actions)
 
 
-def _rest(network: Network, hidden: Any, xp: Any) -> Any:
+def _rest(network: Network[A], hidden: A, xp: ModuleType) -> A:
     for weights, bias in network.layers:
         hidden = xp.maximum(hidden, 0) @ weights + bias
     return hidden

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtri
+from numpy.typing import NDArray
 
 from cranium.learners.deep.network import Network
 from cranium.learners.deep.protocols import Optimiser, PyTree
@@ -28,11 +29,12 @@ __all__ = [
 ]
 
 Array = jax.Array
+Params = TypeVar("Params")
 
 
 def init_network(
     rng: np.random.Generator, ground: int, machine: int, hidden: tuple[int, ...], out: int
-) -> Network:
+) -> Network[NDArray[np.float32]]:
     """Draw weights uniformly within 1/√(inputs), as PyTorch does.
 
     NumPy draws them, because JAX would take a second to compile that.
@@ -53,23 +55,28 @@ def init_network(
     return Network(first[:ground], first[ground:], bias, tuple(layers))
 
 
-class Adam(NamedTuple):
+class Adam(NamedTuple, Generic[Params]):
     """The running means of gradients and of their squares."""
 
-    mean: Any
-    square: Any
+    mean: Params
+    square: Params
     updates: Array
 
 
-def init_adam(weights: Any) -> Adam:
+def init_adam(weights: Params) -> Adam[Params]:
     """Return the state before the first gradient."""
     zeros = jax.tree.map(jnp.zeros_like, weights)
     return Adam(zeros, zeros, jnp.zeros((), jnp.float32))
 
 
 def adam(
-    weights: Any, gradient: Any, state: Adam, rate: Array | float, *, active: Array | bool = True
-) -> tuple[Any, Adam]:
+    weights: Params,
+    gradient: Params,
+    state: Adam[Params],
+    rate: Array | float,
+    *,
+    active: Array | bool = True,
+) -> tuple[Params, Adam[Params]]:
     """Take one step of Adam (β₁ = 0.9, β₂ = 0.999, ε = 1e-8), or none if it is not active."""
     scale = jnp.asarray(active, jnp.float32)
     count = state.updates + scale
@@ -88,23 +95,23 @@ def adam(
     return weights, Adam(mean, square, count)
 
 
-def init_optimiser(optimiser: Static[Optimiser] | None, params: PyTree) -> PyTree:
+def init_optimiser(optimiser: Static[Optimiser[Any, Any]] | None, params: PyTree) -> PyTree:
     """Return the state of an optimiser before the first gradient; None is Adam."""
     return init_adam(params) if optimiser is None else optimiser.value.init(params)
 
 
 def take_step(
-    optimiser: Static[Optimiser] | None,
-    params: PyTree,
-    gradient: PyTree,
+    optimiser: Static[Optimiser[Params, Any]] | None,
+    params: Params,
+    gradient: Params,
     state: PyTree,
     rate: Array | float,
     *,
     active: Array,
-) -> tuple[PyTree, PyTree]:
+) -> tuple[Params, PyTree]:
     """Take one step of an optimiser, or none if it is not active; None is Adam with this rate."""
     if optimiser is None:
-        return adam(params, gradient, state, rate, active=active)
+        return adam(params, gradient, cast("Adam[Params]", state), rate, active=active)
     updates, after = optimiser.value.update(gradient, state, params)
     pick: Any = partial(jnp.where, active)
     stepped = jax.tree.map(lambda w, update: pick(w + update, w).astype(w.dtype), params, updates)

@@ -27,6 +27,7 @@ from cranium.learners.deep.policy_files import (
 )
 from cranium.learners.serialisation import configurations_from, whole
 from cranium.worlds.observations import format_observation
+from cranium.worlds.protocols import Observation
 
 __all__ = ["ActorPolicy", "NetworkPolicy", "network_from", "scale_action"]
 
@@ -99,7 +100,7 @@ class NetworkPolicy(_Policy):
         product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
     """
 
-    network: Network = field(repr=False)
+    network: Network[NDArray[np.float32]] = field(repr=False)
     encoding: BoxEncoding = field(repr=False)
     automaton: CountingRewardAutomaton
     num_actions: int
@@ -146,7 +147,7 @@ class NetworkPolicy(_Policy):
         ]
         return np.concatenate(parts)
 
-    def number(self, observation: Any) -> int:
+    def number(self, observation: Observation) -> int:
         """Return 0, after checking the observation: networks do not number observations."""
         self.ground(observation)
         return 0
@@ -196,7 +197,7 @@ class ActorPolicy(_Policy):
         product_encoding: The encoding of the product, if it is not a ``DictEncoding``.
     """
 
-    network: Network = field(repr=False)
+    network: Network[NDArray[np.float32]] = field(repr=False)
     encoding: BoxEncoding = field(repr=False)
     automaton: CountingRewardAutomaton
     low: NDArray[np.floating[Any]] = field(repr=False)
@@ -225,7 +226,11 @@ class ActorPolicy(_Policy):
         return spaces.Box(self.low, self.high, dtype=self.low.dtype.type)
 
 
-def scale_action(action: Any, low: Any, high: Any) -> NDArray[np.floating[Any]]:
+def scale_action(
+    action: NDArray[np.floating[Any]],
+    low: NDArray[np.floating[Any]],
+    high: NDArray[np.floating[Any]],
+) -> NDArray[np.floating[Any]]:
     """Scale an action from [-1, 1] to the bounds of the environment."""
     # In the precision of the bounds, because rounding could exceed them.
     inside: NDArray[np.floating[Any]] = np.asarray(low + (action + 1) / 2 * (high - low), low.dtype)

@@ -24,6 +24,8 @@ from cranium.learners.serialisation import (
 
 __all__ = ["check_bounds", "check_network", "read_network", "save_actor", "save_network"]
 
+Weights = Network[NDArray[np.float32]]
+
 if TYPE_CHECKING:
     from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 
@@ -47,7 +49,7 @@ def save_actor(policy: ActorPolicy, path: str | os.PathLike[str]) -> None:
     write_policy(path, described(policy) | told, _arrays(policy.network) | bounds)
 
 
-def _encoding_data(encoding: BoxEncoding, network: Network) -> dict[str, Any]:
+def _encoding_data(encoding: BoxEncoding, network: Weights) -> dict[str, Any]:
     return {
         "encoding": [encoding.counters, encoding.clip, encoding.counter_limit, encoding.cells],
         "space": space_data(encoding.ground),
@@ -55,7 +57,7 @@ def _encoding_data(encoding: BoxEncoding, network: Network) -> dict[str, Any]:
     }
 
 
-def _arrays(network: Network) -> dict[str, NDArray[Any]]:
+def _arrays(network: Weights) -> dict[str, NDArray[Any]]:
     found = {"ground": network.ground, "machine": network.machine, "bias": network.bias}
     for number, (weights, bias) in enumerate(network.layers):
         found |= {f"weights{number}": weights, f"bias{number}": bias}
@@ -64,7 +66,7 @@ def _arrays(network: Network) -> dict[str, NDArray[Any]]:
 
 def read_network(
     about: dict[str, Any], arrays: dict[str, NDArray[Any]], automaton: CountingRewardAutomaton
-) -> tuple[Network, BoxEncoding]:
+) -> tuple[Weights, BoxEncoding]:
     """Read the weights and the encoding of a file; what is wrong with them is a ``ValueError``."""
     whole(about["layers"], least=1, most=len(arrays))
     if about["kind"] not in ("network", "actor"):
@@ -93,7 +95,7 @@ def check_bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], N
     return low, high
 
 
-def check_network(network: Network, encoding: BoxEncoding, out: int, *, heads: bool) -> None:
+def check_network(network: Weights, encoding: BoxEncoding, out: int, *, heads: bool) -> None:
     """Check that the weights fit each other, the features and the number of outputs."""
     features = 0 if heads else len(encoding.encode_configuration(encoding.automaton.start))
     width = encoding.width

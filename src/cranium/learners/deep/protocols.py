@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     import jax
 
 __all__ = ["Network", "NetworkInput", "Optimiser", "PyTree"]
 
-PyTree = Any
-"""Arrays, or tuples, lists and dictionaries of arrays, as JAX takes them."""
+PyTree = object
+"""Arrays, or tuples, lists, dictionaries and other pytrees of arrays. Only JAX looks inside."""
+Params = TypeVar("Params")
+OptimiserState = TypeVar("OptimiserState")
 
 
 class NetworkInput(NamedTuple):
@@ -31,8 +33,10 @@ class NetworkInput(NamedTuple):
 
 
 @runtime_checkable
-class Network(Protocol):
+class Network(Protocol[Params]):
     """A Q-network. A ``flax.linen`` module is one, and so is a named tuple of two functions.
+
+    ``Params`` is the type of its parameters: a pytree of arrays.
 
     Example:
         >>> class Linear(NamedTuple):
@@ -49,15 +53,15 @@ class Network(Protocol):
         True
     """
 
-    def init(self, key: jax.Array, given: NetworkInput, /) -> PyTree:
+    def init(self, key: jax.Array, given: NetworkInput, /) -> Params:
         """Draw the initial parameters, for inputs of these shapes."""
 
-    def apply(self, params: PyTree, given: NetworkInput, /) -> jax.Array:
+    def apply(self, params: Params, given: NetworkInput, /) -> jax.Array:
         """Compute the values of the A actions: [B, K, A]."""
 
 
 @runtime_checkable
-class Optimiser(Protocol):
+class Optimiser(Protocol[Params, OptimiserState]):
     """An optimiser. Every ``optax.GradientTransformation`` is one.
 
     Example:
@@ -75,8 +79,10 @@ class Optimiser(Protocol):
         True
     """
 
-    def init(self, params: PyTree, /) -> PyTree:
+    def init(self, params: Params, /) -> OptimiserState:
         """Return the state before the first update."""
 
-    def update(self, gradient: PyTree, state: PyTree, params: PyTree, /) -> tuple[PyTree, PyTree]:
+    def update(
+        self, gradient: Params, state: OptimiserState, params: Params, /
+    ) -> tuple[Params, OptimiserState]:
         """Return the updates, which are added to the parameters, and the next state."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from cranium.learners.deep.counterfactual import (
     ConfigurationSampling,
@@ -23,37 +24,39 @@ from cranium.learners.deep.static import Static
 __all__ = ["TD3", "TD3Rates", "TD3State"]
 
 Array = jax.Array
-Critics = tuple[Network, Network]
+A = TypeVar("A")
+N = TypeVar("N")
+Critics = tuple[Network[Array], Network[Array]]
 
 
-class ActorCritic(NamedTuple):
+class ActorCritic(NamedTuple, Generic[N]):
     """The actor, and two critics: the lesser of two values is less often too high."""
 
-    actor: Network
-    critics: Critics
+    actor: N
+    critics: tuple[N, N]
 
 
 class TD3State(NamedTuple):
     """What an update changes."""
 
-    params: ActorCritic
-    target: ActorCritic
+    params: ActorCritic[Network[Array]]
+    target: ActorCritic[Network[Array]]
     actor_optimiser: PyTree
     critic_optimiser: PyTree
     loss: Array
 
 
-class TD3Rates(NamedTuple):
-    """Settings that may change without compiling again."""
+class TD3Rates(NamedTuple, Generic[A]):
+    """Settings that may change without compiling again, in JAX or NumPy."""
 
-    learning_rate: Any
-    discount: Any
-    warmup: Any
-    noise: Any
-    target_noise: Any
-    noise_clip: Any
-    polyak: Any
-    restraint: Any
+    learning_rate: A
+    discount: A
+    warmup: A
+    noise: A
+    target_noise: A
+    noise_clip: A
+    polyak: A
+    restraint: A
 
 
 class TD3(NamedTuple):
@@ -65,7 +68,7 @@ class TD3(NamedTuple):
     sampling: ConfigurationSampling
     train_every: int
     delay: int
-    optimiser: Static[Optimiser] | None = None  # None is Adam
+    optimiser: Static[Optimiser[Any, Any]] | None = None  # None is Adam
 
     @property
     def act_randoms(self) -> int:
@@ -88,7 +91,7 @@ class TD3(NamedTuple):
 
     def init_params(
         self, rng: np.random.Generator, ground: int, machine: JaxMachine
-    ) -> ActorCritic:
+    ) -> ActorCritic[Network[NDArray[np.float32]]]:
         """Draw the initial weights, for so many features of ground observations."""
         features = machine.features.shape[1]
         actor = init_network(rng, ground, features, self.hidden, self.size)
@@ -99,7 +102,7 @@ class TD3(NamedTuple):
 
     def init(
         self,
-        params: ActorCritic,
+        params: ActorCritic[Network[Array]],
         machine: JaxMachine,  # noqa: ARG002 - as other methods
         all_features: Array | None = None,  # noqa: ARG002
     ) -> TD3State:
@@ -119,7 +122,7 @@ class TD3(NamedTuple):
         machine: JaxMachine,
         features: Array,
         x: Array,
-        rates: TD3Rates,
+        rates: TD3Rates[Array],
         samples: Array,
         episodes: Array,  # noqa: ARG002 - as other methods
         u: Array,
@@ -134,7 +137,7 @@ class TD3(NamedTuple):
         learner: TD3State,
         machine: JaxMachine,
         batch: CounterfactualBatch,
-        rates: TD3Rates,
+        rates: TD3Rates[Array],
         samples: Array,
         u: Array,
         all_features: Array | None = None,  # noqa: ARG002
@@ -166,13 +169,13 @@ class TD3(NamedTuple):
             learner.params.critics, gradient, learner.critic_optimiser, rate, active=active
         )
 
-        def actor_loss(actor: Network) -> Array:
+        def actor_loss(actor: Network[Array]) -> Array:
             q = _actor_value(actor, critics[0], machine, batch, shape, rates.restraint)
             return -(towards.weight * q).sum() / total
 
         due = active & (samples % (self.delay * self.train_every) == 0)
 
-        def update_actor() -> tuple[Network, PyTree]:
+        def update_actor() -> tuple[Network[Array], PyTree]:
             slope = jax.grad(actor_loss)(learner.params.actor)
             return step(learner.params.actor, slope, learner.actor_optimiser, rate, active=due)
 
@@ -185,12 +188,14 @@ class TD3(NamedTuple):
         return TD3State(params, target, actor_state, critic_state, value)
 
 
-def _act(actor: Network, machine: JaxMachine, features: Array, x: Array) -> Array:
+def _act(actor: Network[Array], machine: JaxMachine, features: Array, x: Array) -> Array:
     """Compute the actions of an actor: [..., D]."""
     return jnp.tanh(forward(actor, features, machine.features[x], jnp))
 
 
-def _value(critic: Network, machine: JaxMachine, features: Array, action: Array, x: Array) -> Array:
+def _value(
+    critic: Network[Array], machine: JaxMachine, features: Array, action: Array, x: Array
+) -> Array:
     """Compute Q with one critic: [B, K]."""
     wide = jnp.broadcast_to(features, (*action.shape[:-1], features.shape[-1]))
     both = jnp.concatenate([wide, action], axis=-1)
@@ -199,8 +204,8 @@ def _value(critic: Network, machine: JaxMachine, features: Array, action: Array,
 
 
 def _actor_value(
-    actor: Network,
-    critic: Network,
+    actor: Network[Array],
+    critic: Network[Array],
     machine: JaxMachine,
     batch: CounterfactualBatch,
     shape: tuple[int, ...],
