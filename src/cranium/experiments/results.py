@@ -161,9 +161,10 @@ def read_study(folder: Path) -> StudyResults:
             f"{folder / CONFIG} cannot be read: {why}", fix="run the experiment again"
         ) from None
     store = Store(folder)
-    found = {job: store.find(job) for job in config.jobs(store)}
+    jobs = config.jobs(store)
+    found = {job: store.find(job) for job in jobs}
     grouped: dict[tuple[str, str], list[Any]] = {}
-    for job in found:
+    for job in jobs:  # legends may share trials
         if job.trial.stage == "final":
             grouped.setdefault((job.trial.method, job.trial.case), []).append(job)
     groups = []

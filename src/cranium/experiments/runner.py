@@ -215,7 +215,7 @@ def _run_missing(
             for job, record in sorted(records.items(), key=lambda each: each[0].seed)
             if record is None or (retry_failed and not record.done and job.name not in tried)
         }  # by seeds, so that all methods come along together
-        there = len(outcome.jobs) - len(missing)
+        there = len(records) - len(missing)  # legends may share trials
         outcome.there = there - outcome.ran
         if not missing:
             return

@@ -6,7 +6,6 @@ No file contains it: records and manifests describe what was used, and digests o
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import pickle
@@ -14,18 +13,20 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeGuard, runtime_checkable
 
 import gymnasium as gym
 from pydantic import Field
 
+from cranium.arguments import check_number
+from cranium.errors import InvalidArgumentError
 from cranium.experiments.measures import OWN
 from cranium.experiments.shapes import Count, Number, ResultSchema, Share, Size, describe_mismatch
 from cranium.experiments.trial import REVISION, Trial, find_mismatch, run_trial
 from cranium.learners import Agent, TrainingResult, train
 from cranium.learners.agent import AgentFactory
 
-__all__ = ["ListedTrial", "Payload", "StudyTrial", "Trainer", "pack"]
+__all__ = ["ListedTrial", "Payload", "StudyTrial", "Trainer", "is_trainer", "pack"]
 
 MOST_WARNINGS = 20
 """How many different warnings a record keeps."""
@@ -48,20 +49,36 @@ class Trainer(Protocol):
         """Train on an environment, and return what :func:`cranium.train` returns."""
 
 
+def is_trainer(learner: object) -> TypeGuard[Trainer]:
+    """Whether it trains itself; an agent or a class may have a method of this name, too.
+
+    Example:
+        >>> is_trainer("cql")
+        False
+    """
+    return isinstance(learner, Trainer) and not isinstance(learner, type | Agent)
+
+
 class Payload(NamedTuple):
     """What a trial needs of the user's Python: how to make the problem, and what learns it."""
 
     make_env: Callable[[], gym.Env[Any, Any]]
-    learner: str | Agent | AgentFactory | Trainer
+    learner: str | AgentFactory | Trainer
     settings: Mapping[str, Any]
-    measure: Callable[[TrainingResult], float] | None
+    measure: Callable[[TrainingResult], float | None] | None
 
 
 def pack(payload: Payload) -> bytes:
     """Pickle a payload for the workers of this process; lambdas and local classes, too."""
     import cloudpickle
 
-    packed: bytes = cloudpickle.dumps(payload)
+    try:
+        packed: bytes = cloudpickle.dumps(payload)
+    except Exception as problem:  # whatever the user's objects raise
+        raise InvalidArgumentError(
+            f"a trial cannot be sent to another process: {problem}",
+            fix="make locks, files and connections inside the function, not beside it",
+        ) from problem
     return packed
 
 
@@ -77,7 +94,6 @@ class StudyTrial(Trial):
         every: The number of samples between two evaluations.
         until: When to stop earlier.
         measure: A digest of a measure of the user's own.
-        limits: The limits of seconds and gigabytes.
         payload: What the workers run, packed.
     """
 
@@ -132,27 +148,35 @@ class ListedTrial(Trial):
 
 @run_trial.register
 def _train(trial: StudyTrial, seed: int) -> dict[str, Any]:
-    make_env, learner, settings, measure = _unpack(trial.payload)
+    # Anew for every trial: what one trial changes must not change the next one.
+    payload: Payload = pickle.loads(trial.payload)  # noqa: S301 - of our own parent
+    make_env, learner, settings, measure = payload
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         more: dict[str, Any] = {"steps": trial.steps, "seed": seed, "until": trial.until}
         more |= {"evaluate_every": trial.every, **settings}
         env = make_env()
-        if isinstance(learner, Trainer):
-            result = learner.train(env, **more)
-        else:
-            result = train(env, learner, **more)
+        result = _run(env, learner, more)
+        if result.interrupted:  # a partial training is no result
+            raise KeyboardInterrupt
         found = _to_data(result)
         if measure is not None:
-            found[OWN] = float(measure(result))
+            value = measure(result)
+            found[OWN] = None if value is None else check_number("the measure", float(value))
+    wrong = find_mismatch(trial, found)
+    if wrong is not None:  # it would be taken for a damaged record, and be run again and again
+        raise InvalidArgumentError(f"the learner returned what is no result: {wrong}")
     texts = dict.fromkeys(f"{each.category.__name__}: {each.message}" for each in caught)
     return {**found, "warnings": list(texts)[:MOST_WARNINGS]}
 
 
-@functools.lru_cache(maxsize=8)
-def _unpack(packed: bytes) -> Payload:
-    found: Payload = pickle.loads(packed)  # noqa: S301 - of our own parent
-    return found
+def _run(
+    env: gym.Env[Any, Any], learner: str | AgentFactory | Trainer, more: Mapping[str, Any]
+) -> TrainingResult:
+    if is_trainer(learner):
+        return learner.train(env, **more)
+    given: str | AgentFactory = learner  # type: ignore[assignment]
+    return train(env, given, **more)
 
 
 def _to_data(result: TrainingResult) -> dict[str, Any]:

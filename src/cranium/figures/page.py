@@ -177,8 +177,10 @@ def _format_settings(group: Group) -> str:
 def _format_setting_values(found: Mapping[str, Any]) -> str:
     parts = []
     for name, value in found.items():
-        if isinstance(value, dict):  # a schedule
+        if isinstance(value, dict) and {"first", "last", "over", "unit"} <= set(value):
             told = f"{value['first']:g} to {value['last']:g} over {value['over']:,} {value['unit']}"
+        elif isinstance(value, dict):
+            told = ", ".join(f"{key} {each}" for key, each in value.items())
         else:
             told = str(value)
         parts.append(f"{name.replace('_', ' ')} {told}")

@@ -60,7 +60,7 @@ def draw_figure(study: StudyResults) -> Figure:
             row, column = divmod(place, columns)
             groups = [group for group in study.groups if group.case == case]
             _draw_curves(axes[2 * row, column], groups)
-            axes[2 * row, column].set_title(f"{case} ({_seeds(groups)} seeds)")
+            axes[2 * row, column].set_title(f"{_plain(case)} ({_seeds(groups)} seeds)")
             _draw_measure(axes[2 * row + 1, column], groups, study)
         for unused in range(len(cases), blocks * columns):
             row, column = divmod(unused, columns)
@@ -69,6 +69,11 @@ def draw_figure(study: StudyResults) -> Figure:
         add_legend_below(figure, axes, 4)
         made: Figure = figure
     return made
+
+
+def _plain(name: str) -> str:
+    """A name of the user's for Matplotlib, which reads dollars as mathematics."""
+    return name.replace("$", r"\$")
 
 
 def _seeds(groups: list[Group]) -> str:
@@ -100,7 +105,7 @@ def _draw_curves(axes: Axes, groups: list[Group]) -> None:
             for part in ("value", "low", "high")
         )
         shade, single = colour(group.method), "" if len(grid) > 1 else marker(group.method)
-        axes.plot(grid, middle, color=shade, label=group.method, marker=single)
+        axes.plot(grid, middle, color=shade, label=_plain(group.method), marker=single)
         if not np.isnan(low).any():  # one seed has no interval
             axes.fill_between(grid, low, high, color=shade, alpha=0.18, linewidth=0)
     axes.set(xscale="log", xlabel="samples", ylabel="success", ylim=(-0.03, 1.05))
@@ -123,9 +128,11 @@ def _draw_measure(axes: Axes, groups: list[Group], study: StudyResults) -> None:
         ]
         shade, shape = colour(group.method), marker(group.method)
         axes.errorbar(found.iqm, place, xerr=spread, color=shade, marker=shape, capsize=2)
-    axes.set_yticks(range(len(groups)), [group.method for group in reversed(groups)], fontsize=8)
+    axes.set_yticks(
+        range(len(groups)), [_plain(group.method) for group in reversed(groups)], fontsize=8
+    )
     axes.set_ylim(-0.5, len(groups) - 0.5)
-    axes.set_xlabel(study.config.measure)
+    axes.set_xlabel(_plain(study.config.measure))
     if not known:
         axes.set_xticks([])
     if known and min(known) > 0 and max(known) / min(known) > 10:

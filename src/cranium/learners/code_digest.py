@@ -13,7 +13,7 @@ import numpy as np
 
 from cranium.worlds.observations import observation_key
 
-__all__ = ["VERSION", "code_digest"]
+__all__ = ["VERSION", "CodeReader", "code_digest"]
 
 VERSION = f"{sys.implementation.cache_tag}{'-O' if sys.flags.optimize else ''}"
 """Which Python compiled a function: others make other code of the same text."""
@@ -40,7 +40,7 @@ def code_digest(function: Callable[..., object]) -> str | None:
     plain = _function(function)
     if plain is None:
         return None
-    parts = "\n".join(_Reader(plain.__globals__).read(plain, given))
+    parts = "\n".join(CodeReader(plain.__globals__).read(plain, given))
     return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
 
@@ -59,7 +59,7 @@ def _function(thing: Any) -> FunctionType | None:
     return None
 
 
-class _Reader:
+class CodeReader:
     """Reads a function, and those of its module that it uses, each once."""
 
     def __init__(self, module: dict[str, Any]) -> None:
@@ -74,16 +74,16 @@ class _Reader:
             return
         self.seen.append(code)
         yield from self._code(code, function.__doc__)
-        yield self._text(function.__defaults__)
-        yield self._text(function.__kwdefaults__)
-        yield self._text(given)
+        yield self.text(function.__defaults__)
+        yield self.text(function.__kwdefaults__)
+        yield self.text(given)
         for cell in function.__closure__ or ():
             try:
-                yield self._text(cell.cell_contents)
+                yield self.text(cell.cell_contents)
             except ValueError:  # not filled yet
                 yield "empty"
         for name in sorted(_names(code)):
-            yield f"{name}: {self._text(self.module.get(name))}"
+            yield f"{name}: {self.text(function.__globals__.get(name))}"
 
     def _code(self, code: CodeType, doc: str | None) -> Iterator[str]:
         yield code.co_code.hex()
@@ -92,9 +92,9 @@ class _Reader:
             if isinstance(constant, CodeType):
                 yield from self._code(constant, None)
             elif constant is None or constant is not doc:
-                yield self._text(constant)
+                yield self.text(constant)
 
-    def _text(self, value: Any, depth: int = 0) -> str:
+    def text(self, value: object, depth: int = 0) -> str:
         """A value as text that is the same in every process; of strange things only the kind."""
         if depth > DEEPEST:
             return "…"
@@ -113,7 +113,7 @@ class _Reader:
         return type(value).__qualname__
 
     def _texts(self, values: Any, depth: int) -> Iterator[str]:
-        return (self._text(value, depth + 1) for value in values)
+        return (self.text(value, depth + 1) for value in values)
 
 
 def _names(code: CodeType) -> set[str]:

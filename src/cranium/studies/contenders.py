@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from types import FunctionType
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from cranium.errors import CraniumError, InvalidArgumentError, shorten
-from cranium.experiments.study_trial import Trainer
+from cranium.experiments.study_trial import Trainer, is_trainer
 from cranium.learners import Agent, LearnerConfig
 from cranium.learners.agent import AgentFactory
-from cranium.learners.code_digest import code_digest
 from cranium.learners.config import AgentConfig
 from cranium.learners.registry import LEARNERS, choose_config, learner_name
+from cranium.studies.digests import digest_of, is_own_code
 
-__all__ = ["Contender", "read_contender", "used_settings"]
+__all__ = ["ABSENT", "Contender", "read_contender", "used_settings"]
 
 ABSENT = "absent means"
 """The metadata of a field of a config that was added later: the value that means what was done
 before. With that value the field is not part of the key, so that earlier records are still used."""
+RESERVED = frozenset({"steps", "seed", "until", "evaluate_every"})
+"""What a study tells :func:`cranium.train` itself."""
 
 
 @dataclass(frozen=True)
@@ -33,34 +32,51 @@ class Contender:
         settings: The settings that the user gave.
     """
 
-    learner: str | Agent | AgentFactory | Trainer
+    learner: str | AgentFactory | Trainer
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def trained(self) -> str | AgentFactory | Trainer:
+        """What workers train. They do not know which names the file of the study registers."""
+        if isinstance(self.learner, str):
+            config = LEARNERS[self.learner].config
+            if isinstance(config, AgentConfig):
+                agent: AgentFactory = config.agent  # type: ignore[assignment]
+                return agent
+        return self.learner
 
     @property
     def description(self) -> str:
         """The name of the learner, with a digest of its code if it is the user's own."""
-        if isinstance(self.learner, str):
-            agent = LEARNERS[self.learner].config
-            own = agent.agent if isinstance(agent, AgentConfig) else None
-            return self.learner if own is None else f"{self.learner} {digest_of(own)}"
         told = getattr(self.learner, "description", None)
-        if isinstance(told, str):
+        if is_trainer(self.learner) and isinstance(told, str):
             return told
-        return f"{learner_name(self.learner)} {digest_of(self.learner)}"  # type: ignore[arg-type]
+        own = self.trained
+        name = learner_name(self.learner)  # type: ignore[arg-type]
+        return name if isinstance(own, str) else f"{name} {digest_of(own)}"
 
     def resolve(self, more: Mapping[str, Any]) -> dict[str, Any]:
         """All settings that are used, defaults included, as plain data."""
         given = {**self.settings, **more}
-        if isinstance(self.learner, Trainer):
-            return {name: str(value) for name, value in given.items()}
-        return used_settings(choose_config(self.learner, None, given))
+        if is_trainer(self.learner):
+            told = {**getattr(self.learner, "settings", {}), **given}
+            return {name: _to_data(value) for name, value in told.items()}
+        for name in given:
+            if name in RESERVED:
+                raise InvalidArgumentError(
+                    f"{name} is not a setting of a learner in a study",
+                    fix=f"give the study its {name}, or rename the setting of the agent",
+                )
+        learner: str | AgentFactory = self.learner  # type: ignore[assignment]
+        return used_settings(choose_config(learner, None, given))
 
     @property
     def defaults(self) -> dict[str, Any]:
         """The settings that can be tuned, with their present values."""
-        if isinstance(self.learner, Trainer):
+        if is_trainer(self.learner):
             return {**getattr(self.learner, "settings", {}), **self.settings}
-        return choose_config(self.learner, None, self.settings).as_dict()
+        learner: str | AgentFactory = self.learner  # type: ignore[assignment]
+        return choose_config(learner, None, self.settings).as_dict()
 
 
 def read_contender(name: str, value: object) -> Contender:
@@ -82,9 +98,22 @@ def read_contender(name: str, value: object) -> Contender:
                 fix='with settings it is a pair, such as ("cql", {"shaping": True})',
             )
         learner, settings = value[0], dict(value[1])
+    if isinstance(learner, Agent) and not isinstance(learner, type):
+        raise InvalidArgumentError(
+            f"the learner {name!r} is an agent, which trials cannot share",
+            fix="give its class, or a function that makes it, such as lambda problem: …",
+        )
     found = Contender(learner, settings)  # type: ignore[arg-type]
     try:
         found.resolve({})
+    except (TypeError, ValueError) as problem:
+        if not isinstance(problem, CraniumError):
+            raise InvalidArgumentError(
+                f"the learner {name!r} is {shorten(learner)}: {problem}",
+                fix='give an id, such as "cql", or the class of an agent',
+            ) from None
+        told = f"the learner {name!r}: {problem.message}"
+        raise type(problem)(told, fix=problem.fix) from None
     except CraniumError as problem:
         told = f"the learner {name!r}: {problem.message}"
         raise type(problem)(told, fix=problem.fix) from None
@@ -99,31 +128,28 @@ def used_settings(config: LearnerConfig) -> dict[str, Any]:
         >>> used_settings(TabularConfig())["learning_rate"]
         0.5
     """
-    found = config.as_dict()
+    if isinstance(config, AgentConfig):
+        given = {"discount": config.discount, **config.defaults, **config.settings}
+    else:
+        given = {each.name: getattr(config, each.name) for each in fields(config)}
+    found = {name: _to_data(value) for name, value in given.items()}
     for each in fields(config):
         if ABSENT in each.metadata and found.get(each.name) == each.metadata[ABSENT]:
             del found[each.name]
     return found
 
 
-def digest_of(thing: object) -> str:
-    """A digest of the code of a function, a class or an object of one.
-
-    Example:
-        >>> class One:
-        ...     def act(self): return 1
-        >>> class Two:
-        ...     def act(self): return 2
-        >>> digest_of(One) == digest_of(Two)
-        False
-    """
-    if isinstance(thing, FunctionType):
-        return code_digest(thing) or thing.__qualname__
-    kind = thing if inspect.isclass(thing) else type(thing)
-    parts = [kind.__qualname__]
-    for base in kind.__mro__[:-1]:
-        for name, member in sorted(vars(base).items()):
-            inner = getattr(member, "__func__", getattr(member, "fget", member))
-            if isinstance(inner, FunctionType):
-                parts.append(f"{name} {code_digest(inner)}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+def _to_data(value: object) -> Any:
+    """A setting as plain data that is the same in every process; own objects as a digest."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _to_data(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_to_data(each) for each in value]
+    kind = type(value)
+    if is_dataclass(value) and not isinstance(value, type) and not is_own_code(kind):
+        told = {each.name: _to_data(getattr(value, each.name)) for each in fields(value)}
+        return {"kind": kind.__name__, **told}
+    name = getattr(value, "__name__", kind.__name__)
+    return f"{name} {digest_of(value)}"

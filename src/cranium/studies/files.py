@@ -8,6 +8,7 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from cranium.errors import CraniumError, FileFormatError, InvalidArgumentError, shorten
@@ -42,7 +43,10 @@ def load_study(path: str | os.PathLike[str], name: str | None = None) -> Study:
     if where.suffix == ".toml":
         return _from_toml(where)
     if where.suffix != ".py":
-        raise InvalidArgumentError(f"a study is in a .py or .toml file, not {where.name!r}")
+        raise InvalidArgumentError(
+            f"a study is in a .py or .toml file, not {where.name!r}",
+            fix="begin one: cranium new study my_study.py",
+        )
     found = _find_studies(where)
     if name is not None:
         if name not in found:
@@ -62,7 +66,7 @@ def load_study(path: str | os.PathLike[str], name: str | None = None) -> Study:
 def _find_studies(path: Path) -> dict[str, Study]:
     """Run a Python file, and return the studies that it makes, by variable."""
     if not path.is_file():
-        raise FileFormatError(f"there is no file {path}")
+        raise FileFormatError(f"there is no file {path}", fix="look at its name and its folder")
     import cloudpickle
 
     name = f"cranium_study_{path.stem}"
@@ -78,15 +82,24 @@ def _find_studies(path: Path) -> dict[str, Study]:
         spec.loader.exec_module(module)
     except CraniumError:
         raise
-    except Exception as problem:
+    except (Exception, SystemExit) as problem:
         raise InvalidArgumentError(
             f"{path} ended with {type(problem).__name__}: {problem}{_line_of(problem, path)}",
             fix="python FILE shows where",
         ) from problem
     # Workers get what the file defines by value: they do not have to find and run it again.
-    cloudpickle.register_pickle_by_value(module)
+    for each in [module, *_find_neighbours(path)]:
+        cloudpickle.register_pickle_by_value(each)
     studies = {key: value for key, value in vars(module).items() if isinstance(value, Study)}
     return {key: study for key, study in studies.items() if not key.startswith("_")}
+
+
+def _find_neighbours(path: Path) -> list[ModuleType]:
+    """The modules in the folder of a file that it has imported."""
+    folder = path.resolve().parent
+    files = {name: getattr(each, "__file__", None) for name, each in list(sys.modules.items())}
+    near = [name for name, file in files.items() if file and Path(file).parent == folder]
+    return [sys.modules[name] for name in near if name != "__main__"]
 
 
 def _line_of(problem: BaseException, path: Path) -> str:
@@ -107,7 +120,7 @@ def _from_toml(path: Path) -> Study:
     except (ValueError, RecursionError) as problem:
         if isinstance(problem, CraniumError):
             raise
-        raise FileFormatError(f"{path} is not TOML: {problem}") from None
+        raise FileFormatError(f"{path} is not TOML: {problem}", fix="see https://toml.io") from None
     told.setdefault("name", path.stem)
     try:
         settings = {**told, "problems": _problems(told), "learners": _learners(told)}
@@ -115,7 +128,10 @@ def _from_toml(path: Path) -> Study:
             settings["tune"] = _search(settings["tune"])
         return Study(**settings)
     except TypeError as problem:
-        raise FileFormatError(f"{path}: {str(problem).replace('Study.__init__() ', '')}") from None
+        raise FileFormatError(
+            f"{path}: {str(problem).replace('Study.__init__() ', '')}",
+            fix="it has the arguments of cranium.Study: steps, seeds, measure, …",
+        ) from None
     except CraniumError as problem:
         raise type(problem)(f"{path}: {problem.message}", fix=problem.fix) from None
 
@@ -128,11 +144,17 @@ def _table(told: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _problems(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays are pairs of a world and a task."""
-    return {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in _table(told, "problems").items()
-    }
+    """Arrays are pairs of a world and a task. An id that imports a module is refused."""
+    found: dict[str, Any] = {}
+    for name, value in _table(told, "problems").items():
+        world = value[0] if isinstance(value, list) and value else value
+        if isinstance(world, str) and ":" in world:
+            raise FileFormatError(
+                f"the problem {name!r} would import {world.partition(':')[0]}",
+                fix="name code in a .py file: a TOML file runs none",
+            )
+        found[name] = tuple(value) if isinstance(value, list) else value
+    return found
 
 
 def _learners(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,4 +190,4 @@ def _search(told: object) -> Grid | Optuna:
             for name, value in settings.items()
         }
         return Optuna(**ranges)
-    raise FileFormatError(f"search is 'grid' or 'optuna', not {shorten(kind)}")
+    raise FileFormatError(f"search is 'grid' or 'optuna', not {shorten(kind)}", fix='write "grid"')

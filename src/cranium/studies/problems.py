@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 
 from cranium.aamdp import AutomatonAugmentedMDP, find_product, product
 from cranium.aamdp.registry import CATALOGUE, make_env
@@ -19,6 +21,7 @@ from cranium.formats.files import dumps, load
 from cranium.languages import compile_language
 from cranium.learners.code_digest import code_digest
 from cranium.learners.fingerprint import fingerprint
+from cranium.studies.digests import digest_of, is_own_code
 
 __all__ = ["MakeEnv", "ProblemValue", "describe_problem", "read_problem"]
 
@@ -35,9 +38,10 @@ class MakeById:
     """Makes a problem that is registered with Gymnasium."""
 
     id: str
+    spec: EnvSpec | None = None  # workers do not know what the file of the study registers
 
     def __call__(self) -> Env:
-        return gym.make(self.id)
+        return gym.make(self.id if self.spec is None else self.spec)
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def read_problem(name: str, value: object) -> MakeEnv:
           product
     """
     if isinstance(value, str):
-        return MakeById(value)
+        return MakeById(value, gym.registry.get(value))
     if isinstance(value, tuple) and len(value) == 2:
         world, task = value
         if isinstance(world, gym.Env) or not (isinstance(world, str) or callable(world)):
@@ -127,11 +131,31 @@ def describe_problem(name: str, make: MakeEnv) -> dict[str, Any]:
             fix="run the function that makes it by itself",
         ) from problem
     machine = found.automaton
+    code = [digest_of(each) for each in _own_code(env, make)]
     return {
+        **({"code": code} if code else {}),
         "world": fingerprint(env),
         "machine": hashlib.sha256(dumps(machine).encode()).hexdigest()[:16],
         "rewards": _describe_rewards(found),
     }
+
+
+def _own_code(env: Env, make: MakeEnv) -> list[object]:
+    """The function that makes the environment and the classes of it that are the user's own."""
+    maker: object = make.world if isinstance(make, MakePair) else make
+    found: list[object] = [maker] if callable(maker) and not isinstance(maker, MakeById) else []
+    inner: Env = env
+    while isinstance(inner, gym.Wrapper):
+        found.append(type(inner))
+        inner = inner.env
+    found.append(type(inner))
+    return [each for each in found if is_own_code(_innermost(each))]
+
+
+def _innermost(maker: object) -> object:
+    while isinstance(maker, functools.partial):
+        maker = maker.func
+    return maker
 
 
 def _describe_rewards(found: AutomatonAugmentedMDP) -> dict[str, str | None]:

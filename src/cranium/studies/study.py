@@ -25,7 +25,8 @@ from cranium.figures.curves import check_picture
 from cranium.figures.page import write_report
 from cranium.figures.study import draw_study_figure
 from cranium.learners import TrainingResult
-from cranium.studies.contenders import Contender, digest_of, read_contender
+from cranium.studies.contenders import Contender, read_contender
+from cranium.studies.digests import digest_of
 from cranium.studies.folder import ManifestWriter, claim_folder
 from cranium.studies.problems import MakeEnv, describe_problem, read_problem
 
@@ -35,7 +36,7 @@ TUNING_SEED = 1_000_000
 """The first seed of tuning. Those that are reported begin with 0."""
 MOST_SEEDS = 10_000
 FolderPath = str | os.PathLike[str]
-MeasureValue = str | Callable[[TrainingResult], float]
+MeasureValue = str | Callable[[TrainingResult], float | None]
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Study:
         tune: A search for settings, such as ``cranium.Grid(learning_rate=[0.1, 0.5])``, on seeds of
             its own.
         until: ``"solved"`` stops each trial when its task is solved. By default it does if samples
-            are measured; ``None`` as a string ``"budget"`` uses the whole budget.
+            until solved are measured; ``"budget"`` uses the whole budget in any case.
         evaluate_every: The number of samples between two evaluations of the greedy policy.
 
     Example:
@@ -93,19 +94,35 @@ class Study:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip() or not self.name.isprintable():
-            raise InvalidArgumentError(f"the name of a study is a text, not {shorten(self.name)}")
+            raise InvalidArgumentError(
+                f"the name of a study is a text, not {shorten(self.name)}", fix='such as "parcels"'
+            )
         for what, given in (("problems", self.problems), ("learners", self.learners)):
             if not isinstance(given, Mapping) or not given:
                 raise InvalidArgumentError(
                     f"{what} is {shorten(given)}", fix=f"give {what} by name: {what}={{'name': …}}"
                 )
+            for name in given:
+                if not isinstance(name, str) or not name.strip() or not name.isprintable():
+                    raise InvalidArgumentError(
+                        f"one of the {what} is called {shorten(name)}", fix="call it by a text"
+                    )
         check_count("steps", self.steps)
         if check_count("seeds", self.seeds) > MOST_SEEDS:
-            raise InvalidArgumentError(f"a study has at most {MOST_SEEDS:,} seeds")
+            raise InvalidArgumentError(
+                f"a study has at most {MOST_SEEDS:,} seeds", fix="a hundred are many already"
+            )
         if self.until not in (None, "solved", "budget"):
-            raise InvalidArgumentError(f"until is 'solved' or 'budget', not {shorten(self.until)}")
+            raise InvalidArgumentError(
+                f"until is 'solved' or 'budget', not {shorten(self.until)}",
+                fix="leave it out: it follows from the measure",
+            )
         if self.evaluate_every is not None:
             check_count("evaluate_every", self.evaluate_every)
+        if self.tune is not None and not callable(getattr(self.tune, "propose", None)):
+            raise InvalidArgumentError(
+                f"tune is {shorten(self.tune)}", fix="such as cranium.Grid(learning_rate=[0.1, 1])"
+            )
         self._measure  # noqa: B018 - an unknown one is an error now
         self._makers, self._contenders  # noqa: B018
 
@@ -233,7 +250,7 @@ class Study:
             every=self.evaluate_every,
             until="solved" if solved else None,
             measure=None if own is None else digest_of(own),
-            payload=pack(Payload(self._makers[problem], contender.learner, settings, own)),
+            payload=pack(Payload(self._makers[problem], contender.trained, settings, own)),
         )
 
     def manifest(self, store: Store) -> StudyManifest:
@@ -294,6 +311,8 @@ class Study:
             engine = LocalEngine(workers)
         elif engine == "ray":
             engine = RayEngine(address, workers)
+        elif isinstance(engine, str):
+            raise InvalidArgumentError(f"no such engine: {engine!r}", fix="known: local, ray")
         with engine as started:
             result = run_jobs(self, where, started, retry_failed=retry_failed, callback=writer)
         writer.write()  # nothing may have been missing, or tuning has ended since
