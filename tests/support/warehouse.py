@@ -63,7 +63,7 @@ class Careful:
     def save(self, path):
         raise NotImplementedError
 '''
-STUDY = '''
+STUDY = """
 import cranium
 from warehouse import Careful, Warehouse
 
@@ -82,18 +82,15 @@ study = cranium.Study(
     learners={"CQL": "cql", "mine": Careful},
     seeds=SEEDS, steps=STEPS, evaluate_every=100, measure="final_success",
 )
-'''
+"""
 
 
-def write_warehouse(folder: Path, *, seeds: int = 2, steps: int = 400, **changes: str) -> Path:
-    """Write the warehouse and its study into a folder, with some texts replaced."""
+def write_warehouse(folder: Path, *, seeds: int = 2, steps: int = 400) -> Path:
+    """Write the warehouse and its study into a folder; returns the file of the study."""
     folder.mkdir(exist_ok=True)
+    (folder / "warehouse.py").write_text(WAREHOUSE)
     study = STUDY.replace("SEEDS", str(seeds)).replace("STEPS", str(steps))
-    texts = {"warehouse.py": WAREHOUSE, "parcels.py": study}
-    for name, text in texts.items():
-        for before, after in changes.items():
-            text = text.replace(before, after)
-        (folder / name).write_text(text)
+    (folder / "parcels.py").write_text(study)
     return folder / "parcels.py"
 
 
