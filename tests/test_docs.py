@@ -37,7 +37,7 @@ def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monke
     for language, body in blocks(page):
         match language:
             case "python":
-                exec(compile(body, str(page), "exec"), names)
+                run_or_write(body, names, page)
             case "pycon":
                 run_session(body, names, page)
             case "console":
@@ -56,6 +56,14 @@ def test_every_block_of_a_page_runs_and_shows_what_it_says(page, tmp_path, monke
                 )
                 if "tests/extending/" in language:
                     use_extension(page.parent / language.split()[1], monkeypatch)
+
+
+def run_or_write(body: str, names: dict[str, object], page: Path) -> None:
+    """Run a block of Python; one that begins with a comment naming a file is that file."""
+    if found := re.match(r"# (\w+\.py)\n", body):
+        Path(found[1]).write_text(body)
+    else:
+        exec(compile(body, str(page), "exec"), names)
 
 
 def use_extension(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -452,7 +452,7 @@ def _warn_of_no_horizon() -> None:
     warnings.warn(
         "the product has no horizon, and the environment has no time limit: an episode may never "
         "end, and evaluations cut it off after 1,000 steps, or 10,000 in a finite world. Give a "
-        "horizon: cranium.product(…, horizon=1000)",
+        "horizon: cranium.product(…, horizon=1000), or --horizon in a command",
         HorizonWarning,
         stacklevel=level,
     )

@@ -22,6 +22,7 @@ from cranium.worlds.events import as_world
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld
+from cranium.worlds.protocols import LabellingFunction
 from cranium.worlds.water import WaterWorld
 
 __all__ = [
@@ -68,7 +69,7 @@ WATER = {
 
 @dataclass(frozen=True)
 class WorldEntry:
-    """An entry of the catalogue of worlds, or of Gymnasium's registry.
+    """A world by its name: of the catalogue, of Gymnasium's registry, or of a user's own code.
 
     Attributes:
         name: Its name, as in ``cranium/NAME-v0``.
@@ -78,7 +79,8 @@ class WorldEntry:
         tasks: The ready-made tasks: the name of each, and the machine of the library.
         options: The arguments of ``make``.
         meanings: The meanings of its events, in plain words.
-        gymnasium_id: The Gymnasium id, if it is not ``cranium/NAME-v0``.
+        gymnasium_id: The Gymnasium id, or ``MODULE:NAME``, if it is not ``cranium/NAME-v0``.
+        labelling: L(s, a, s′); None for the events that the world reports itself.
     """
 
     name: str
@@ -89,6 +91,73 @@ class WorldEntry:
     options: Mapping[str, Any] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
     gymnasium_id: str | None = None
+    labelling: LabellingFunction | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a world of the catalogue.
+
+        Example:
+            >>> find_world("Letter").is_ours
+            True
+        """
+        return self.gymnasium_id is None
+
+    def make_env(
+        self,
+        automaton: CountingRewardAutomaton | None,
+        options: Mapping[str, Any] | None = None,
+        *,
+        horizon: int | None = None,
+        counter_limit: int | None = None,
+    ) -> gym.Env[Any, Any]:
+        """Make the product of this world and a task; a world that is a product stays as it is.
+
+        Args:
+            automaton: The task. A world that is a product has one, and None stands for it.
+            options: Arguments of the world.
+            horizon: The number of steps after which an episode is truncated; by default the
+                world's. A product keeps its own.
+            counter_limit: The greatest value of a counter; by default one that no episode can pass.
+
+        Raises:
+            InvalidArgumentError: The options do not fit, or there is no task, or there are two.
+
+        Example:
+            >>> find_world("Office").make_env(library.load("office"), {"mail": 2}).horizon
+            1000
+        """
+        try:
+            made = self.make(**{**self.options, **(options or {})})
+        except TypeError as problem:
+            raise InvalidArgumentError(
+                f"the world {self.name} cannot be made with {shorten(dict(options or {}))}: "
+                f"{problem}",
+                fix="see the arguments of the world in the reference",
+            ) from None
+        if (inner := _inner_product(made)) is not None:
+            if automaton is not None and automaton != inner.automaton:
+                raise InvalidArgumentError(
+                    f"{self.name} is a product with the task {shorten(inner.automaton.name)}",
+                    fix="leave the task out, or name the environment without its task",
+                )
+            if self.labelling is not None:
+                raise InvalidArgumentError(
+                    f"{self.name} is a product, which has a labelling", fix="leave the labels out"
+                )
+            return made
+        if automaton is None:
+            raise InvalidArgumentError(
+                f"{self.name} has no task",
+                fix="give one: --task FILE, --task library:NAME or --task LANGUAGE",
+            )
+        return AutomatonAugmentedMDP(
+            made,
+            automaton,
+            self.labelling,
+            horizon=self.horizon if horizon is None else horizon,
+            counter_limit=counter_limit,
+        )
 
     def events(self) -> dict[str, str]:
         """Return all its events, and what they mean (by default their names).
@@ -106,6 +175,8 @@ class WorldEntry:
             >>> find_world("Letter").vocabulary()
             ('A', 'C', 'D', 'B')
         """
+        if self.labelling is not None:
+            return tuple(getattr(self.labelling, "events", ()))
         return tuple(as_world(self.make(**self.options)).vocabulary)
 
     @property
@@ -248,7 +319,7 @@ def make_env(
     *,
     horizon: int | None = None,
     counter_limit: int | None = None,
-) -> AutomatonAugmentedMDP:
+) -> gym.Env[Any, Any]:
     """Make the product of a world and any task.
 
     Args:
@@ -262,19 +333,19 @@ def make_env(
         >>> make_env("Office", library.load("office"), {"mail": 2}).horizon
         1000
     """
-    entry = find_world(world)
-    try:
-        made = make_world(world, **(options or {}))
-    except TypeError as problem:
-        raise InvalidArgumentError(
-            f"the world {world} cannot be made with {shorten(dict(options or {}))}: {problem}",
-            fix="see the arguments of the world in the reference",
-        ) from None
-    limits: dict[str, Any] = {
-        "horizon": entry.horizon if horizon is None else horizon,
-        "counter_limit": counter_limit,
-    }
-    return AutomatonAugmentedMDP(made, automaton, **limits)
+    return find_world(world).make_env(
+        automaton, options, horizon=horizon, counter_limit=counter_limit
+    )
+
+
+def _inner_product(env: gym.Env[Any, Any]) -> AutomatonAugmentedMDP | None:
+    """Return the product inside wrappers, if there is one."""
+    inner = env
+    while isinstance(inner, gym.Wrapper):
+        if isinstance(inner, AutomatonAugmentedMDP):
+            return inner
+        inner = inner.env
+    return None
 
 
 _ADDED: dict[str, WorldEntry] = {}

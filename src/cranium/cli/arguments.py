@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated
 
-import gymnasium
 import typer
 
 import cranium
-from cranium.aamdp.registry import add_world, find_world
+from cranium.aamdp.registry import WorldEntry
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import print_line
 from cranium.drawing import check_drawing
@@ -25,17 +23,19 @@ from cranium.io import check_writable
 __all__ = [
     "DrawOption",
     "FirstOption",
+    "HorizonOption",
     "JsonOption",
+    "LabelsOption",
     "LanguageOption",
     "MachineArgument",
     "OptionValue",
     "OutOption",
     "TaskArgument",
+    "TaskOption",
     "WorldArgument",
     "WorldOption",
     "WorldOptions",
     "check_output_paths",
-    "import_world",
     "load_machine",
     "load_machine_or_language",
     "load_task",
@@ -56,37 +56,12 @@ LanguageOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def import_world(name: str) -> str:
-    """Make a Gymnasium environment, ID or MODULE:ID, known as a world, and return the id.
-
-    The module is imported, which registers the environment. Only names from the command line are
-    passed here: a file can neither import anything nor choose among all environments.
-    """
-    module, colon, id_ = name.rpartition(":")
-    try:
-        if colon:
-            importlib.import_module(module)
-    except Exception as problem:  # the module may raise anything
-        reason = f"{type(problem).__name__}: {problem}"
-        raise InvalidArgumentError(
-            f"the module {shorten(module)} cannot be imported: {reason}",
-            fix="MODULE:ID names a module on Python's path (PYTHONPATH=. for this folder)",
-        ) from None
-    if colon or id_ in gymnasium.registry:
-        add_world(id_)
-    return id_
-
-
-def _import_optional_world(name: str | None) -> str | None:
-    return None if name is None else import_world(name)
-
-
 WorldArgument = Annotated[
     str,
     typer.Argument(
         metavar="WORLD",
-        help="A world of `cranium worlds`, or a Gymnasium environment, as ID or MODULE:ID.",
-        callback=import_world,
+        help="A world of `cranium worlds`, a Gymnasium id, or an environment of your own, as "
+        "MODULE:NAME or FILE.py:NAME. The module is imported.",
     ),
 ]
 WorldOption = Annotated[
@@ -94,9 +69,38 @@ WorldOption = Annotated[
     typer.Option(
         "--world",
         metavar="WORLD",
-        help="The Gymnasium environment that the file names, as ID or MODULE:ID.",
-        callback=_import_optional_world,
+        help="The environment that the file names, as a Gymnasium id, MODULE:NAME or FILE.py:NAME. "
+        "Only code that is named here is imported.",
         show_default=False,
+    ),
+]
+LabelsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="MODULE:FUNCTION",
+        help="The labelling (s, a, s′) → events, as MODULE:FUNCTION or FILE.py:FUNCTION, for an "
+        "environment that reports no events of its own.",
+        show_default=False,
+    ),
+]
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        metavar="FILE|LANGUAGE",
+        help="The task: an automaton file, library:NAME, or a formal language.",
+        show_default=False,
+    ),
+]
+HorizonOption = Annotated[
+    int | None,
+    typer.Option(
+        "--horizon",
+        min=1,
+        metavar="STEPS",
+        help="Truncate episodes after this many steps.",
+        show_default="that of the world",
     ),
 ]
 TaskArgument = Annotated[
@@ -206,21 +210,39 @@ def load_machine(source: str) -> cranium.CountingRewardAutomaton:
 
 
 def load_task(
-    world: str, task: str | None, language: str | None
-) -> cranium.CountingRewardAutomaton:
-    """Load the task of a world: by its name, from a file, or from ``--language``."""
-    tasks = find_world(world).tasks
-    if (task is None) == (language is None):
-        raise typer.BadParameter(
-            f"give either a TASK ({', '.join([*tasks, 'or a file'])}) or --language TEXT"
-        )
+    world: WorldEntry, task: str | None, language: str | None, source: str | None = None
+) -> cranium.CountingRewardAutomaton | None:
+    """Load the task of a world: TASK, ``--language`` or ``--task``; at most one may be given.
+
+    None if none is given and the world is not ours: it may be a product, which has a task.
+    """
+    given = [one for one in (task, language, source) if one is not None]
+    if len(given) > 1 or (not given and world.is_ours):
+        tasks = ", ".join([*world.tasks, "or a file"])
+        raise typer.BadParameter(f"give either a TASK ({tasks}), --task or --language TEXT")
     if language is not None:
         return cranium.compile_language(language)
-    if task in tasks:
-        return library.load(tasks[str(task)])
-    if ":" in str(task) or "." in str(task) or "/" in str(task):
-        return load_machine(str(task))
-    raise UnknownNameError.of(f"task in the world {world}", task, tasks)
+    if source is not None:
+        return _load_file_or_language(world, source)
+    if task is None:
+        return None
+    if task in world.tasks:
+        return library.load(world.tasks[task])
+    if ":" in task or "." in task or "/" in task:
+        return load_machine(task)
+    error = UnknownNameError.of(f"task in the world {world.name}", task, world.tasks)
+    error.fix = f"{error.fix}; a language is given with --task"
+    raise error
+
+
+def _load_file_or_language(world: WorldEntry, source: str) -> cranium.CountingRewardAutomaton:
+    """Load the value of ``--task``: a ready-made task, a machine, or a language."""
+    if source in world.tasks:
+        return library.load(world.tasks[source])
+    # No language contains a dot, a slash or a colon, so these are the names of files.
+    if any(character in source.partition("#")[0] for character in "./:"):
+        return load_machine(source)
+    return cranium.compile_language(source)
 
 
 def parse_world_options(given: list[str] | None) -> dict[str, OptionValue]:

@@ -7,14 +7,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
+import gymnasium
 import typer
 from rich.live import Live
 
 from cranium._runtime.terminal import GuardedConsole
-from cranium.aamdp.registry import find_world, make_env
+from cranium.aamdp import find_product
+from cranium.aamdp.environments import import_world
+from cranium.aamdp.registry import WorldEntry
 from cranium.cli.arguments import (
+    HorizonOption,
+    LabelsOption,
     LanguageOption,
+    OptionValue,
     TaskArgument,
+    TaskOption,
     WorldArgument,
     WorldOption,
     WorldOptions,
@@ -58,6 +65,9 @@ def play(
     world: WorldArgument,
     task: TaskArgument = None,
     language: LanguageOption = None,
+    source: TaskOption = None,
+    labels: LabelsOption = None,
+    horizon: HorizonOption = None,
     options: WorldOptions = None,
     seed: Annotated[int, typer.Option("--seed", help="The seed of the first episode.")] = 0,
     record: Annotated[
@@ -76,13 +86,14 @@ def play(
 
         cranium play Office mail-and-coffee --record episode.json
     """
-    entry = find_world(world)
-    name = task if task is not None or language is not None else next(iter(entry.tasks), None)
-    automaton = load_task(world, name, language)
-    settings = parse_world_options(options)
-    env = make_env(world, automaton, settings)
+    entry = import_world(world, labels)
+    if (task, language, source) == (None, None, None):
+        task = next(iter(entry.tasks), None)
+    automaton = load_task(entry, task, language, source)
+    settings = _choose_text_mode(entry, parse_world_options(options))
+    env = entry.make_env(automaton, settings, horizon=horizon)
     if record is not None:
-        check_task(automaton, entry.name)
+        check_task(find_product(env).automaton, entry.name)
         check_recording_path(record)
     check_terminal()
     recorder = Recorder(env, seed=seed, world=entry.name, settings=settings)
@@ -93,6 +104,14 @@ def play(
         # The episode is saved after Ctrl-C and any other end, too.
         with ignore_interrupts():
             _save(recorder.episode, record)
+
+
+def _choose_text_mode(entry: WorldEntry, options: dict[str, OptionValue]) -> dict[str, OptionValue]:
+    """Let an environment of Gymnasium's registry render text, if it can."""
+    if entry.name not in gymnasium.registry or "render_mode" in options:
+        return options
+    modes = entry.make(**options).metadata.get("render_modes", ())
+    return {**options, "render_mode": "ansi"} if "ansi" in modes else options
 
 
 def _save(episode: Episode, path: Path | None) -> None:
@@ -151,7 +170,8 @@ def replay(
     speed: Annotated[
         float, typer.Option("--speed", help="Steps per second in a .gif or .mp4.")
     ] = SPEED,
-    world: WorldOption = None,  # noqa: ARG001 - reading it makes the world known
+    world: WorldOption = None,
+    labels: LabelsOption = None,
 ) -> None:
     """Show a recorded episode step by step, or write it as a video or a web page.
 
@@ -162,12 +182,16 @@ def replay(
     For example:
 
         cranium replay episode.json -o episode.html
+        cranium replay episode.json --world lake.py:make_env --labels lake.py:events
     """
+    entry = None if world is None else import_world(world, labels)
+    if entry is None and labels is not None:
+        raise InvalidArgumentError("--labels belong to a world", fix="give --world, too")
     if out is not None:
-        _write(file, out, speed)
+        _write(file, out, speed, entry)
         return
     with show_status("replaying"):
-        episode = load_episode(file)
+        episode = load_episode(file, world=entry)
     if not is_terminal():
         for number in range(len(episode.steps)):
             print_line(("\n" if number else "") + format_step(episode, number))
@@ -184,7 +208,7 @@ def replay(
     _run_screen(lambda: (episode, current), press, REPLAY_KEYS)
 
 
-def _write(file: Path, out: Path, speed: float) -> None:
+def _write(file: Path, out: Path, speed: float, world: WorldEntry | None) -> None:
     suffix = out.suffix.lower()
     if suffix not in (*VIDEO_SUFFIXES, *PAGE_SUFFIXES):
         raise InvalidArgumentError(
@@ -193,7 +217,7 @@ def _write(file: Path, out: Path, speed: float) -> None:
         )
     check_writable(out)
     with show_status("replaying and drawing"):
-        episode = load_episode(file, pictures=True)
+        episode = load_episode(file, pictures=True, world=world)
         (write_html if suffix in PAGE_SUFFIXES else write_video)(episode, out, speed=speed)
     print_line(f"wrote {out}: {format_count(len(episode.steps) - 1, 'step')}, {episode.status}")
 

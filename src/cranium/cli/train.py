@@ -11,18 +11,23 @@ from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import gymnasium as gym
 import typer
 
 import cranium
 from cranium._runtime.interrupt import endings, finishing
-from cranium.aamdp.registry import make_env
+from cranium.aamdp import find_product
+from cranium.aamdp.environments import import_world
 from cranium.arguments import check_count
 from cranium.cli.arguments import (
+    HorizonOption,
     JsonOption,
+    LabelsOption,
     LanguageOption,
     TaskArgument,
+    TaskOption,
     WorldArgument,
     WorldOptions,
     load_task,
@@ -61,6 +66,9 @@ def train(
     world: WorldArgument,
     task: TaskArgument = None,
     language: LanguageOption = None,
+    source: TaskOption = None,
+    labels: LabelsOption = None,
+    horizon: HorizonOption = None,
     learners: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,19 +125,29 @@ def train(
 
         cranium train Letter anbcdn --learner planner --learner cql --curve curves.png
         cranium train Office --language "mail person never decoration" --save agent.npz
+        cranium train FrozenLake-v1 --task "fish goal" --labels lake.py:events
     """
     with endings(), report_errors_as_json(as_json):
         names = learners or ["cql"]
         _check_outputs(save, curve, names, seeds)
         world_options = parse_world_options(options)
-        automaton = load_task(world, task, language)
-        env = make_env(world, automaton, world_options)
+        entry = import_world(world, labels)
+        env = entry.make_env(
+            load_task(entry, task, language, source), world_options, horizon=horizon
+        )
+        title = find_product(env).automaton.name or ""
+        recipe = {
+            "world": entry.name,
+            "options": world_options,
+            **({} if labels is None else {"labels": labels}),
+            **({} if horizon is None else {"horizon": horizon}),
+        }
         given = {**_parse_settings(settings), **({"shaping": True} if shaping else {})}
         all_seeds = range(seed, seed + check_count("--seeds", seeds))
         # All settings are checked before the first learner is trained.
         configs = [(name, choose_config(name, None, given)) for name in names]
         output = FaultTolerantOutput(quiet=as_json)
-        report = print_run_line if seeds > 1 else partial(print_run, automaton.name)
+        report = print_run_line if seeds > 1 else partial(print_run, title)
         runs: list[TrainingRun] = []
         for run in _train_each(
             env,
@@ -143,9 +161,9 @@ def train(
             runs.append(run)
             # The agent is saved before anything is printed, because printing can fail.
             if save is not None:
-                _save_agent(run.result, {"world": world, "options": world_options}, save)
+                _save_agent(run.result, recipe, save)
             output.print_with(partial(report, run))
-        _finish(runs, automaton.name or "", curve, save, output)
+        _finish(runs, title, curve, save, output)
     if as_json:
         print_json([run_to_json(run) for run in runs], indent=2)
     if runs[-1].result.interrupted:
@@ -153,7 +171,7 @@ def train(
 
 
 def _train_each(
-    env: cranium.AutomatonAugmentedMDP,
+    env: gym.Env[Any, Any],
     configs: Sequence[tuple[str, LearnerConfig]],
     seeds: Iterable[int],
     *,

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from cranium.aamdp.registry import make_env
+from cranium.aamdp.registry import WorldEntry, find_world
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.episodes.recording import Episode, RecordedStep, Recorder
-from cranium.errors import CraniumError, EpisodeError, shorten
+from cranium.errors import CraniumError, EpisodeError, UnknownNameError, shorten
 from cranium.formats.files import dumps, loads
 from cranium.io import check_writable, read_text, write_text
 from cranium.tables.configurations import apply_limit, is_overflow
@@ -162,12 +162,16 @@ def _plain(value: Any) -> Any:
     raise EpisodeError(f"{shorten(value)} cannot be saved in a file")
 
 
-def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Episode:
-    """Load an episode. A world of the catalogue replays it, and must agree with the file.
+def load_episode(
+    path: str | os.PathLike[str], *, pictures: bool = False, world: WorldEntry | None = None
+) -> Episode:
+    """Load an episode. Its world replays it, and must agree with the file.
 
     Args:
         path: A file that :func:`save_episode` wrote.
         pictures: Whether to render images, too.
+        world: The world that replays it; by default the one of the catalogue that the file names.
+            A file cannot choose any other.
 
     Raises:
         EpisodeError: It is not an episode, or the world does not do what the file says.
@@ -196,7 +200,7 @@ def load_episode(path: str | os.PathLike[str], *, pictures: bool = False) -> Epi
     except CraniumError as problem:
         raise EpisodeError(f"{found}: the task in it: {problem.message}") from None
     if read.world:
-        return _replay(found, read, task, pictures=pictures)
+        return _replay(found, read, task, world, pictures=pictures)
     told = (read.seed, read.options, "", read.settings, read.horizon, read.counter_limit)
     return Episode(task, tuple(_read_steps(found, read, task)), *told)
 
@@ -248,12 +252,19 @@ def _read_step(row: _Step, total: float) -> RecordedStep:
     )
 
 
-def _replay(path: Path, read: _File, task: Any, *, pictures: bool) -> Episode:
+def _replay(
+    path: Path,
+    read: _File,
+    task: CountingRewardAutomaton,
+    world: WorldEntry | None,
+    *,
+    pictures: bool,
+) -> Episode:
     """Replay an episode in its world, and compare every step with the file."""
     settings, options = options_from_json(read.settings), options_from_json(read.options)
     try:
         limits = {"horizon": read.horizon, "counter_limit": read.counter_limit}
-        env = make_env(read.world, task, settings, **limits)
+        env = (world or _find_named_world(path, read.world)).make_env(task, settings, **limits)
         told: dict[str, Any] = {"world": read.world, "settings": settings, "pictures": pictures}
         recorder = Recorder(env, seed=read.seed, options=options, **told)
         for number, row in enumerate(read.steps):
@@ -269,6 +280,18 @@ def _replay(path: Path, read: _File, task: Any, *, pictures: bool) -> Episode:
         kind = type(problem).__name__
         raise EpisodeError(f"{path} cannot be replayed: {kind}: {shorten(str(problem))}") from None
     return recorder.episode
+
+
+def _find_named_world(path: Path, name: str) -> WorldEntry:
+    try:
+        return find_world(name)
+    except UnknownNameError:
+        raise EpisodeError(
+            f"{path} cannot be replayed: no such world in Cranium: {shorten(name)}, and a file "
+            "cannot choose which code is run",
+            fix=f"if you trust that code, name it: --world {shorten(name)}, with the --labels that "
+            "it was recorded with",
+        ) from None
 
 
 def _compare(path: Path, number: int, row: _Step, recorded: RecordedStep) -> None:

@@ -50,7 +50,8 @@ def as_world(env: gym.Env[Any, Any]) -> World:
     if getattr(base, "events", None) is None:
         raise WorldError(
             f"{type(base).__name__} names no events of its own",
-            fix="give a labelling: a function of (s, a, s′) that returns the names of the events",
+            fix="give a labelling: a function of (s, a, s′) that returns the names of the events "
+            "(in a command: --labels MODULE:FUNCTION or --labels FILE.py:FUNCTION)",
         )
     raise WorldError(
         f"{type(base).__name__} names events, but has no vocabulary of them",
