@@ -11,6 +11,7 @@ import optax
 import pytest
 
 import cranium
+from cranium.learners.deep.custom_policy import CustomNetworkPolicy
 from cranium.learners.deep.equinox import EquinoxNetwork
 
 
@@ -64,3 +65,16 @@ def test_they_solve_a_task():
         optimiser=optax.adam(5e-4),
     )
     assert result.evaluation.solved
+
+
+def test_the_policy_of_an_equinox_module_is_saved_and_loaded(tmp_path):
+    network = EquinoxNetwork(make)
+    told = {"network": network, "warmup": 50, "evaluate_every": 60}
+    policy = cranium.train(letters(), "cdqn", steps=60, **told).policy
+    policy.save(tmp_path / "policy.npz")
+    again = CustomNetworkPolicy.load(tmp_path / "policy.npz", letters(), network=network)
+    observation, info = letters().reset(seed=0)
+    assert again.act(observation, info) == policy.act(observation, info)
+    assert jax.tree.structure(again.network) == jax.tree.structure(policy.network)
+    for one, other in zip(*map(jax.tree.leaves, (again.network, policy.network)), strict=True):
+        assert np.array_equal(one, other)

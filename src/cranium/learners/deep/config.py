@@ -130,6 +130,15 @@ def check_between(name: str, value: object, least: int = 1) -> None:
     check_count(name, value, least=least, most=MOST.get(name, 100_000))
 
 
+def check_custom_network(network: object) -> None:
+    """Accept an object that follows :class:`~cranium.learners.Network`."""
+    if not isinstance(network, Network) or isinstance(network, type):
+        raise InvalidArgumentError(
+            f"network is an object with `init` and `apply`, not {shorten(network)}",
+            fix="give a flax.linen module, or a named tuple of two functions",
+        )
+
+
 @dataclass(frozen=True)
 class DeepConfig(NetworkConfig):
     """The settings of DQN and counterfactual DQN, for discrete actions.
@@ -174,11 +183,7 @@ class DeepConfig(NetworkConfig):
             check_switch(name, getattr(self, name))
         if self.network is None:
             return
-        if not isinstance(self.network, Network) or isinstance(self.network, type):
-            raise InvalidArgumentError(
-                f"network is an object with `init` and `apply`, not {shorten(self.network)}",
-                fix="give a flax.linen module, or a named tuple of two functions",
-            )
+        check_custom_network(self.network)
         if self.heads:
             raise InvalidArgumentError(
                 "a network of your own has no head for each configuration",

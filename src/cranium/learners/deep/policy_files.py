@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import BoxEncoding
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.errors import shorten
+from cranium.errors import FileAccessError, shorten
 from cranium.learners.deep.network import Network
+from cranium.learners.memory_limit import check_memory
 from cranium.learners.policy_files import described, write_policy
 from cranium.learners.serialisation import (
     clip_from,
@@ -22,7 +23,19 @@ from cranium.learners.serialisation import (
     whole,
 )
 
-__all__ = ["check_bounds", "check_network", "read_network", "save_actor", "save_network"]
+__all__ = [
+    "CUSTOM",
+    "check_bounds",
+    "check_network",
+    "encoding_parts",
+    "read_encoding",
+    "read_network",
+    "save_actor",
+    "save_network",
+]
+
+CUSTOM = "custom network"
+"""The kind of a policy whose network is a user's own: ``custom_policy_files`` reads it."""
 
 Weights = Network[NDArray[np.float32]]
 
@@ -38,22 +51,23 @@ def save_network(policy: NetworkPolicy, path: str | os.PathLike[str]) -> None:
         "first_action": policy.first_action,
         "configurations": [[x.state, list(x.counters)] for x in policy.configurations],
     }
-    shared = _encoding_data(policy.encoding, policy.network)
+    shared = encoding_parts(policy.encoding) | {"layers": len(policy.network.layers)}
     write_policy(path, described(policy) | shared | told, _arrays(policy.network))
 
 
 def save_actor(policy: ActorPolicy, path: str | os.PathLike[str]) -> None:
     """Write the policy of an actor into a file; all or nothing."""
     bounds = {"low": np.asarray(policy.low), "high": np.asarray(policy.high)}
-    told = _encoding_data(policy.encoding, policy.network) | {"kind": "actor"}
+    told = encoding_parts(policy.encoding)
+    told |= {"layers": len(policy.network.layers), "kind": "actor"}
     write_policy(path, described(policy) | told, _arrays(policy.network) | bounds)
 
 
-def _encoding_data(encoding: BoxEncoding, network: Weights) -> dict[str, Any]:
+def encoding_parts(encoding: BoxEncoding) -> dict[str, Any]:
+    """Describe the features of a policy, for :func:`read_encoding`."""
     return {
         "encoding": [encoding.counters, encoding.clip, encoding.counter_limit, encoding.cells],
         "space": space_data(encoding.ground),
-        "layers": len(network.layers),
     }
 
 
@@ -68,6 +82,13 @@ def read_network(
     about: dict[str, Any], arrays: dict[str, NDArray[Any]], automaton: CountingRewardAutomaton
 ) -> tuple[Weights, BoxEncoding]:
     """Read the weights and the encoding of a file; what is wrong with them is a ``ValueError``."""
+    if about["kind"] == CUSTOM:
+        raise FileAccessError(
+            f"the policy needs the code of its network, {shorten(about['network'])}, which is "
+            "not in the file",
+            fix="give the network: cranium.learners.deep.custom_policy.CustomNetworkPolicy.load("
+            "path, network=…)",
+        )
     whole(about["layers"], least=1, most=len(arrays))
     if about["kind"] not in ("network", "actor"):
         raise ValueError(f"a {shorten(about['kind'])}, not a network or an actor")
@@ -75,14 +96,23 @@ def read_network(
         (arrays[f"weights{number}"], arrays[f"bias{number}"]) for number in range(about["layers"])
     )
     network = Network(arrays["ground"], arrays["machine"], arrays["bias"], layers)
+    return network, read_encoding(about, automaton, len(network.ground))
+
+
+def read_encoding(
+    about: dict[str, Any], automaton: CountingRewardAutomaton, width: int | None = None
+) -> BoxEncoding:
+    """Read the encoding of a file; ``width`` is the number of ground features, if it is known."""
     counters, clip, limit, *cells = about["encoding"]  # older files do not tell cells
     how: Any = cells[0] if cells else "one-hot"
     encoding = BoxEncoding(counters, clip=clip_from(clip), cells=how)
     space = space_from(about["space"])
-    if how == "one-hot" and spaces.flatdim(space) != len(network.ground):  # before they are made
-        raise ValueError(f"{spaces.flatdim(space):,} features for {len(network.ground):,} weights")
+    found = spaces.flatdim(space) if how == "one-hot" else width
+    if width is not None and found != width:  # before they are made
+        raise ValueError(f"{found:,} features for {width:,} weights")
+    check_memory(f"{found or 0:,} features", 4 * (found or 0), fix="load another file")
     encoding.bind(space, automaton, limit_from(limit))
-    return network, encoding
+    return encoding
 
 
 def check_bounds(low: NDArray[Any], high: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
