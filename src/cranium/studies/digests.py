@@ -24,7 +24,7 @@ SKIPPED = frozenset(
         *("__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__"),
         *("__abstractmethods__", "_abc_impl", "__orig_bases__", "__protocol_attrs__"),
         *("__dataclass_fields__", "__dataclass_params__", "__non_callable_proto_members__"),
-        *("_is_protocol", "_is_runtime_protocol"),
+        *("_is_protocol", "_is_runtime_protocol", "__slotnames__"),  # the last one is pickle's
     }
 )
 """Attributes of classes that say nothing of what they do."""
