@@ -32,7 +32,8 @@ PACKAGES = {
     "learners": ("train, evaluate, save", 2, True),
     "episodes": ("recordings, videos", 3, False),
     "experiments": ("trials and records", 2, True),
-    "figures": ("the paper's figures", 4, True),
+    "figures": ("curves, figures, pages", 4, True),
+    "studies": ("your own experiments", 3, True),
 }
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN, BAR = 172, 48, 190, 82, 16, 48
 

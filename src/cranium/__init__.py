@@ -8,7 +8,7 @@ guard_start()  # before the imports: they take longest, and Ctrl-C may come at a
 from typing import TYPE_CHECKING
 
 from cranium import assist, episodes, errors, languages, learners, worlds
-from cranium._runtime.version import __version__
+from cranium._runtime.version import __version__ as __version__
 from cranium.aamdp import (
     AutomatonAugmentedMDP,
     Monitor,
@@ -53,11 +53,15 @@ def __getattr__(name: str) -> object:
         from cranium import studies
 
         return getattr(studies, name)
+    if name == "sb3":
+        from cranium.learners import sb3
+
+        return sb3
     raise AttributeError(f"module 'cranium' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_STUDIES})
+    return sorted({*globals(), *_STUDIES, "sb3"})
 
 
 __all__ = [
@@ -83,7 +87,6 @@ __all__ = [
     "Study",
     "Trace",
     "Transition",
-    "__version__",
     "as_cra",
     "assist",
     "automaton_schema",

@@ -66,7 +66,7 @@ class CodeReader:
         self.module = module
         self.seen: list[CodeType] = []
 
-    def read(self, function: FunctionType, given: Any = ()) -> Iterator[str]:
+    def read(self, function: FunctionType, given: object = ()) -> Iterator[str]:
         """The parts of a function, and of arguments that are given already."""
         code = function.__code__
         if code in self.seen:

@@ -181,11 +181,23 @@ class Study:
 
     @property
     def trials(self) -> list[Job]:
-        """All trials that are known before anything has run, with their seeds."""
+        """All trials that are known before anything has run, with their seeds.
+
+        Example:
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+            >>> [job.seed for job in study.trials]
+            [0, 1]
+        """
         return self.jobs(Store(Path(os.devnull)))
 
     def jobs(self, store: Store) -> list[Job]:
-        """All trials that are known, given the results in the store: tuning comes first."""
+        """All trials that are known, given the results in the store: tuning comes first.
+
+        Example:
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+            >>> [job.trial.stage for job in study.jobs(Store(Path("nowhere")))]
+            ['final', 'final']
+        """
         return [
             job
             for problem in self.problems
@@ -254,7 +266,13 @@ class Study:
         )
 
     def manifest(self, store: Store) -> StudyManifest:
-        """What the study consists of, as far as it is known."""
+        """What the study consists of, as far as it is known.
+
+        Example:
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+            >>> [row.seeds for row in study.manifest(Store(Path("nowhere"))).rows]
+            [2]
+        """
         rows: dict[tuple[str, ...], list[Job]] = {}
         for job in self.jobs(store):
             trial = job.trial
@@ -323,6 +341,13 @@ class Study:
 
         Args:
             folder: The folder of the records; by default that of the last :meth:`run`.
+
+        Example:
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+            >>> study.results()
+            Traceback (most recent call last):
+            cranium.errors.InvalidArgumentError: the study 'a' was not run by this process
+              fix: run it, or name the folder of its records
         """
         where = self._places[-1] if folder is None and self._places else folder
         if where is None:
@@ -350,11 +375,31 @@ class Study:
         return format_table(self.results(folder))
 
     def figure(self, path: FolderPath, folder: FolderPath | None = None) -> None:
-        """Draw the learning curves and the measure into a ``.svg`` or ``.png`` file."""
+        """Draw the learning curves and the measure into a ``.svg`` or ``.png`` file.
+
+        Example:
+            >>> import tempfile
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> _ = study.run(folder, workers=1)
+            >>> study.figure(folder / "curves.svg")
+            >>> (folder / "curves.svg").exists()
+            True
+        """
         draw_study_figure(self.results(folder), check_picture(path))
 
     def report(self, path: FolderPath, folder: FolderPath | None = None) -> None:
-        """Write a page with figures, tables, tuning and settings."""
+        """Write a page with figures, tables, tuning and settings.
+
+        Example:
+            >>> import tempfile
+            >>> study = Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+            >>> folder = Path(tempfile.mkdtemp())
+            >>> _ = study.run(folder, workers=1)
+            >>> study.report(folder / "page.html")
+            >>> "<figure" in (folder / "page.html").read_text()
+            True
+        """
         write_report([self.results(folder)], Path(path))
 
 

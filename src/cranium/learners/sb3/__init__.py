@@ -9,9 +9,13 @@ from cranium.learners.sb3.buffers import (
     CounterfactualReplayBuffer,
 )
 from cranium.learners.sb3.builder import counterfactual
+from cranium.learners.sb3.trainer import SB3Policy, SB3Trainer, agent
 
 __all__ = [
     "CounterfactualDictReplayBuffer",
     "CounterfactualReplayBuffer",
+    "SB3Policy",
+    "SB3Trainer",
+    "agent",
     "counterfactual",
 ]
