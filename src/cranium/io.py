@@ -91,15 +91,17 @@ def read_bytes(
     """
     with open_regular(path, follow_links=follow_links) as stream:
         try:
-            # What is still growing is not believed about its size.
-            large = os.fstat(stream.fileno()).st_size > most
-            raw = b"" if large else stream.read(most + 1)
+            size = os.fstat(stream.fileno()).st_size
+            large = size > most
+            raw = b"" if large else stream.read(size + 1)
+            if len(raw) > size:  # it is growing
+                raw += stream.read(most + 1 - len(raw))
         except OSError as problem:
             raise _unreadable(path, problem) from None
     if large or len(raw) > most:
         units = ((2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
-        size = next(f"{most // size:,} {name}" for size, name in units if most % size == 0)
-        raise FileFormatError(f"{shown(path)} has more than {size}", fix=fix)
+        limit = next(f"{most // unit:,} {name}" for unit, name in units if most % unit == 0)
+        raise FileFormatError(f"{shown(path)} has more than {limit}", fix=fix)
     return raw
 
 

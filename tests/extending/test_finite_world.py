@@ -109,7 +109,7 @@ class TestCommands:
         self.run("train", "finite_world:lake/Lake-v0", *words, check=False)
         done = self.run("evaluate", str(file), check=False)
         assert done.returncode == 2
-        assert "no such world: 'lake/Lake-v0'" in done.stderr
+        assert "'lake/Lake-v0', and a file cannot choose which code is run" in done.stderr
 
     def test_worlds_lists_its_events(self):
         done = self.run("worlds", "finite_world:lake/Lake-v0")
@@ -118,7 +118,7 @@ class TestCommands:
     def test_a_module_that_does_not_exist_is_one_line(self):
         done = self.run("solve", "no_such_module:lake/Lake-v0", "-l", TASK, check=False)
         assert done.returncode != 0
-        assert "'no_such_module' cannot be imported" in done.stderr
+        assert "there is no module 'no_such_module'" in done.stderr
         assert "Traceback" not in done.stderr
 
 

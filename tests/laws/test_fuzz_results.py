@@ -33,9 +33,10 @@ from cranium.experiments import (
     run,
 )
 from cranium.experiments.aggregate import aggregate_tasks
-from cranium.experiments.configs import MAX_TOML, MOST_BYTES, config_to_dict
+from cranium.experiments.configs import MAX_TOML, config_to_dict
 from cranium.experiments.records import FORMAT, _checksum
 from cranium.experiments.results import (
+    MOST_MANIFEST,
     find_studies,
     format_summary,
     read_study,
@@ -289,9 +290,9 @@ def test_the_largest_config_that_is_allowed_can_be_listed(tmp_path):
 @pytest.mark.parametrize("name", ["experiment.json", "mine.toml"])
 def test_a_file_that_is_too_large_is_refused_by_its_size(name, tmp_path):
     path = tmp_path / name
-    path.write_text('{"experiment": "letter"}' + " " * MOST_BYTES)
+    path.write_text('{"experiment": "letter"}' + " " * MOST_MANIFEST)
     read = read_study if name == "experiment.json" else lambda folder: load_configs(folder / name)
-    with pytest.raises(CraniumError, match=r"more than 200,000 bytes|more than 16 KiB"):
+    with pytest.raises(CraniumError, match=r"more than 20,000,000 bytes|more than 16 KiB"):
         read(tmp_path)
 
 

@@ -85,10 +85,10 @@ def read_contender(name: str, value: object) -> Contender:
     Example:
         >>> read_contender("CQL", ("cql", {"shaping": True})).resolve({})["shaping"]
         True
-        >>> read_contender("CQL", "cqll")
+        >>> read_contender("CQL", ("cql",))
         Traceback (most recent call last):
-        cranium.errors.UnknownNameError: the learner 'CQL': no such learner: 'cqll'
-          fix: did you mean 'cql'? known: ql, cql, crm, hrm, planner, dqn, cdqn, dcrm, td3, ctd3
+        cranium.errors.InvalidArgumentError: the learner 'CQL' is ('cql',)
+          fix: with settings it is a pair, such as ("cql", {"shaping": True})
     """
     learner, settings = value, {}
     if isinstance(value, tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +32,6 @@ from cranium.worlds.protocols import Observation
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.callbacks import BaseCallback
 
 __all__ = ["SB3Policy", "SB3Trainer", "agent"]
 
@@ -174,9 +174,9 @@ class SB3Trainer:
 
 def _make_watch(evaluate: Any, every: int, until: Literal["solved"] | None) -> Any:
     """A callback that evaluates the policy and stops when the task is solved."""
-    from stable_baselines3.common.callbacks import BaseCallback as Base
+    base: Any = importlib.import_module("stable_baselines3.common.callbacks").BaseCallback
 
-    class Watch(Base):
+    class Watch(base):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.curve: list[tuple[float, ...]] = []
@@ -199,8 +199,7 @@ def _make_watch(evaluate: Any, every: int, until: Literal["solved"] | None) -> A
                 self.solved_at = self.num_timesteps
             return not (until == "solved" and self.solved_at is not None)
 
-    watch: BaseCallback = Watch()
-    return watch
+    return Watch()
 
 
 def agent(
