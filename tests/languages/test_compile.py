@@ -24,7 +24,7 @@ from cranium.languages import (
 )
 from cranium.languages.compiler import planning
 from cranium.languages.compiler.budget import Budget
-from cranium.languages.enumerate_words import _Lister
+from cranium.languages.enumerate_words import _Enumerator
 from cranium.languages.membership import valuations
 
 
@@ -213,11 +213,14 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
         ("A^N && B^N", "neither comes first"),
         ("(A?)^N B^N", "may be empty"),
         ("A^0", "the empty word is in the language"),
-        ("(A^N && B^M) C where N < M", "compared, but counted side by side"),
-        ("A^N B^N where N <= 10000 never C", "more than 20,000 places"),
-        ("(A^N B)^M C where M <= 2000", "2,000 alternatives to look at, more than 1,000"),
+        ("(A^N && B^M) C where N < M", "compared, but counted in parallel"),
+        ("A^N B^N where N <= 10000 never C", "more than 20,000 states"),
+        ("(A^N B)^M C where M <= 2000", "2,000 alternatives, more than 1,000"),
         ("A & B", "no word is in the language"),
-        ("A^N^2^2^2^2^2^2^2^2^2^2^2^2 B^N", "too large to compile: more than 2,500,000 steps"),
+        (
+            "A^N^2^2^2^2^2^2^2^2^2^2^2^2 B^N",
+            "too large to compile: it needs more than 2,500,000 steps",
+        ),
         ("A? " * 300 + "B", "too large to compile"),
         (" | ".join(f"x{i}" for i in range(201)), "may have 200 letters, this has 201"),
         ("A B with A = false", "the letter A can never happen alone: it means false"),
@@ -339,7 +342,7 @@ BELOW = ", ".join(f"n{i} >= N" for i in range(39))
         ("A+ B* C{2,5}^999 B* C{2,5}", "too large to compile"),
         ("A^N " * 1000, "may use exponents 300 times, this does so 1,000 times"),
         (row(101, "A^n{i}"), "may have 100 exponents, this has 101"),
-        ("((A^10000)^10000)^10000", "more than 20,000 places"),
+        ("((A^10000)^10000)^10000", "more than 20,000 states"),
         ("A^10000 B", "more than 5,000 states"),
         ("A^1000000 B", "a number is at most 10,000"),
     ],
@@ -364,7 +367,7 @@ def test_every_phase_of_a_compilation_is_accounted_for():
             patch.setattr("cranium.languages.compiler.compile.Budget", CountingBudget)
             compile_language(parsed)
         spent = {*CountingBudget.spent}
-        assert {"_make_nonnegative", "place", "_before", "_after", "explore", "visit"} <= spent
+        assert {"_make_nonnegative", "add_state", "_before", "_after", "explore", "visit"} <= spent
         assert {"merge_equal_states", "above_after", "emit"} <= spent
 
 
@@ -386,9 +389,9 @@ def test_words_that_nobody_would_read_are_not_listed():
 def test_not_every_assignment_of_many_exponents_is_tried(monkeypatch):
     """No word has all twenty letters and only one: there would be 30^20 assignments to try."""
     tried = []
-    monkeypatch.setattr(enumerate_words, "LOOKED_AT", 10_000)
+    monkeypatch.setattr(enumerate_words, "MAX_NODES", 10_000)
     monkeypatch.setattr(
-        enumerate_words, "_Lister", lambda *told: tried.append(told) or _Lister(*told)
+        enumerate_words, "_Enumerator", lambda *told: tried.append(told) or _Enumerator(*told)
     )
     side_by_side = " & ".join(f"x{i}^n{i}" for i in range(20))
     assert shortest_words(side_by_side) == []

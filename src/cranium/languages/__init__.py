@@ -1,4 +1,4 @@
-"""Tasks as formal languages: write ``A^N B C^N``, get a machine that accepts exactly that."""
+"""Tasks as formal languages: compile ``A^N B C^N`` to a machine that accepts exactly its words."""
 
 from cranium.languages.compiler.compile import compile_language, language_class
 from cranium.languages.describe import describe

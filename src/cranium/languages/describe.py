@@ -31,7 +31,8 @@ _SIGNS = {">": "more than", "<": "less than", ">=": "at least", "<=": "at most",
 def describe(language: str | Language) -> str:
     """Describe in English what a language asks for.
 
-    An exponent is explained by what it repeats first, if that is clear; otherwise by its name.
+    An exponent is described by its first occurrence ("as many times as A") if that is unambiguous,
+    and otherwise by its name.
 
     Example:
         >>> print(describe("A^N B C^N never D"))
@@ -55,7 +56,7 @@ def describe(language: str | Language) -> str:
 
 
 class _Writer:
-    """Writes an expression, and knows which exponents have to be called by their names."""
+    """Writes an expression. ``named`` holds the exponents that are described by their names."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -74,15 +75,15 @@ class _Writer:
         }
 
     def _is_clear(self, occurrences: list[_Occurrence]) -> bool:
-        """Whether "as many times as A" says it: the A that comes before is the only one."""
+        """Whether "as many times as A" describes an exponent: A occurs once, and earlier."""
         letters = [n.name for n in walk(self.language.expression) if isinstance(n, Letter)]
-        defined: list[tuple[_Way, str]] = []
-        for index, (name, power, way) in enumerate(occurrences):
+        defined: list[tuple[_Branches, str]] = []
+        for index, (name, power, branches) in enumerate(occurrences):
             exponent = power.exponent
-            if len(exponent.factors) > 1 or exponent.constant or _REPEATED in way:
+            if len(exponent.factors) > 1 or exponent.constant or _REPEATED in branches:
                 return False
-            before = [other for _, _, other in occurrences[:index] if _meet(other, way)]
-            known = [letter for other, letter in defined if way[: len(other)] == other]
+            before = [other for _, _, other in occurrences[:index] if _compatible(other, branches)]
+            known = [letter for other, letter in defined if branches[: len(other)] == other]
             if before and (not known or dict(exponent.factors)[name] not in _AS_OFTEN):
                 return False
             if before:
@@ -91,7 +92,7 @@ class _Writer:
             if dict(exponent.factors)[name] > 1:
                 return False
             if isinstance(power.body, Letter) and letters.count(power.body.name) == 1:
-                defined.append((way, power.body.name))
+                defined.append((branches, power.body.name))
         return True
 
     def say(self, node: Expression) -> str:
@@ -129,34 +130,34 @@ class _Writer:
         return _how_often(*self.language.bounds(names[0]))
 
 
-_Way = tuple[tuple[int, int], ...]
-"""Which alternative was taken at each choice that an occurrence is in."""
-_Occurrence = tuple[str, Power, _Way]
+_Branches = tuple[tuple[int, int], ...]
+"""The index of the alternative at each choice around an occurrence."""
+_Occurrence = tuple[str, Power, _Branches]
 _REPEATED = (-1, -1)
 
 
-def _occurrences(node: Expression, way: _Way) -> list[_Occurrence]:
+def _occurrences(node: Expression, branches: _Branches) -> list[_Occurrence]:
     match node:
         case Letter():
             return []
         case Power(body=body, exponent=exponent):
-            own = [(name, node, way) for name, _ in exponent.factors]
-            return own + _occurrences(body, (*way, _REPEATED))
+            own = [(name, node, branches) for name, _ in exponent.factors]
+            return own + _occurrences(body, (*branches, _REPEATED))
         case Repeat(body=body, low=0, high=1):
-            return _occurrences(body, (*way, (id(node), 0)))
+            return _occurrences(body, (*branches, (id(node), 0)))
         case Repeat(body=body):
-            return _occurrences(body, (*way, _REPEATED))
+            return _occurrences(body, (*branches, _REPEATED))
         case Choice(parts=parts):
             return [
                 found
                 for index, part in enumerate(parts)
-                for found in _occurrences(part, (*way, (id(node), index)))
+                for found in _occurrences(part, (*branches, (id(node), index)))
             ]
-    return [found for part in node.parts for found in _occurrences(part, way)]
+    return [found for part in node.parts for found in _occurrences(part, branches)]
 
 
-def _meet(one: _Way, other: _Way) -> bool:
-    """Whether both can be in one word: they take no different alternatives of a choice."""
+def _compatible(one: _Branches, other: _Branches) -> bool:
+    """Whether both can occur in one word: they are not in different alternatives of a choice."""
     taken = dict(one)
     return all(taken.get(choice, index) == index for choice, index in other)
 

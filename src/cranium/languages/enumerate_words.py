@@ -1,6 +1,6 @@
-"""The words of a language, shortest first, and words that are almost in it.
+"""Enumeration of the words of a language, shortest first, and of near misses.
 
-Like the oracle, and unlike the compiler, it works on the syntax tree.
+It works on the syntax tree, as membership does, and shares no code with the compiler.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from cranium.languages.syntax import (
 
 __all__ = ["near_misses", "shortest_words", "words"]
 
-MORE = 30
-"""How much longer than the shortest possible word a word is looked for."""
-LONGEST = 10_000
-"""How long a shortest word may be: nobody reads a longer one, and A^10000^10000 has one."""
-LOOKED_AT = 1_000_000
-"""How many nodes of syntax trees are looked at for the shortest words. Each assignment of values to
-the exponents costs one tree, and many exponents have more assignments than can be tried."""
+MAX_EXCESS = 30
+"""``shortest_words`` searches lengths up to this much above the lower bound of the length."""
+MAX_LENGTH = 10_000
+"""``shortest_words`` lists no longer words. The shortest word of A^10000^10000 would not fit."""
+MAX_NODES = 1_000_000
+"""The number of syntax tree nodes that ``shortest_words`` visits. Each assignment of values to the
+exponents visits one tree, and many exponents have more assignments than can be tried."""
 
 Word = tuple[str, ...]
 Parts = tuple[Expression, ...]
@@ -48,7 +48,7 @@ Parts = tuple[Expression, ...]
 def words(language: str | Language, max_length: int) -> Iterator[Word]:
     """Yield the words of the language up to a length, shortest first, each once.
 
-    They are computed one by one, as they are asked for.
+    The words are computed lazily.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -58,14 +58,14 @@ def words(language: str | Language, max_length: int) -> Iterator[Word]:
     language = as_language(language)
     start = shortest(language.expression, least_values(language))
     for length in range(start, max_length + 1):
-        yield from _words_of(_tries(language, length))
+        yield from _words_of(_searches(language, length))
 
 
 def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
-    """Return the shortest words of the language, as many as are found within a limit of effort.
+    """Return the shortest words of the language, within limits on the length and on the search.
 
-    Words of more than 10,000 letters are not listed, nor those that are found only after very many
-    values of the exponents were tried.
+    Words of more than 10,000 letters are not listed. Fewer than ``most`` words are returned if the
+    search would have to try very many values of the exponents.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -74,15 +74,19 @@ def shortest_words(language: str | Language, most: int = 5) -> list[Word]:
     """
     language = as_language(language)
     start = shortest(language.expression, least_values(language))
-    if start > LONGEST:
+    if start > MAX_LENGTH:
         return []
-    tries = (one for length in range(start, start + MORE) for one in _tries(language, length))
-    few = islice(tries, LOOKED_AT // sum(1 for _ in walk(language.expression)))
-    return list(islice(_words_of(few), most))
+    searches = (
+        one for length in range(start, start + MAX_EXCESS) for one in _searches(language, length)
+    )
+    limited = islice(searches, MAX_NODES // sum(1 for _ in walk(language.expression)))
+    return list(islice(_words_of(limited), most))
 
 
 def near_misses(language: str | Language, max_length: int, most: int = 10) -> list[Word]:
-    """Return words that miss the language by one letter added, removed, replaced or swapped.
+    """Return words outside the language that differ from one of its words by a single edit.
+
+    An edit removes, doubles, replaces, appends or swaps letters.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -91,9 +95,9 @@ def near_misses(language: str | Language, max_length: int, most: int = 10) -> li
     """
     language = as_language(language)
     found: list[Word] = []
-    tried: set[Word] = set()  # in A^1000, to leave out any letter gives the same word
+    tried: set[Word] = set()  # in A^1000, removing any letter gives the same word
     for word in words(language, max_length):
-        for other in _changed(word, language.letters):
+        for other in _edits(word, language.letters):
             if other in tried:
                 continue
             tried.add(other)
@@ -104,7 +108,8 @@ def near_misses(language: str | Language, max_length: int, most: int = 10) -> li
     return found
 
 
-def _changed(word: Word, letters: Word) -> Iterator[Word]:
+def _edits(word: Word, letters: Word) -> Iterator[Word]:
+    """Yield the words that one edit gives."""
     for i in range(len(word)):
         yield word[:i] + word[i + 1 :]
     for i in range(len(word) - 1):
@@ -117,30 +122,30 @@ def _changed(word: Word, letters: Word) -> Iterator[Word]:
         yield (*word, letter)
 
 
-class _Try(NamedTuple):
-    """Words of one length are looked for with these values of the exponents."""
+class _Search(NamedTuple):
+    """A search for words of one length, with fixed values of the exponents."""
 
     expression: Expression
     values: Mapping[str, int]
     length: int
 
 
-def _tries(language: Language, length: int) -> Iterator[_Try]:
+def _searches(language: Language, length: int) -> Iterator[_Search]:
     for one in alternatives(language.expression):
         for values in valuations(language, one, length):
-            yield _Try(one, values, length)
+            yield _Search(one, values, length)
 
 
-def _words_of(tries: Iterable[_Try]) -> Iterator[Word]:
+def _words_of(searches: Iterable[_Search]) -> Iterator[Word]:
     yield from _Distinct(
         word
-        for expression, values, length in tries
-        for word in _Lister(values, length).words(expression, length)
+        for expression, values, length in searches
+        for word in _Enumerator(values, length).words(expression, length)
     )
 
 
 class _Distinct:
-    """The distinct words of a source, computed when they are asked for, and cached."""
+    """The distinct words of an iterator, computed lazily and cached for further iterations."""
 
     def __init__(self, source: Iterator[Word]) -> None:
         self.source = source
@@ -159,25 +164,25 @@ class _Distinct:
             yield self.listed[index]
 
 
-class _Lister:
-    """The words of expressions, for fixed values of the exponents and up to a length."""
+class _Enumerator:
+    """Enumerates the words of expressions, for fixed values of the exponents and up to a length."""
 
-    def __init__(self, values: Mapping[str, int], room: int) -> None:
+    def __init__(self, values: Mapping[str, int], max_length: int) -> None:
         self.values = values
-        self.room = room
-        self.sizes: dict[int, frozenset[int]] = {}
-        self.known: dict[tuple[int, ...], _Distinct] = {}
+        self.max_length = max_length
+        self.known_lengths: dict[int, frozenset[int]] = {}
+        self.cache: dict[tuple[int, ...], _Distinct] = {}
 
     def words(self, node: Expression, size: int) -> Iterable[Word]:
-        """Yield the words of an expression that have so many letters."""
+        """Return the words of an expression with ``size`` letters."""
         if size not in self.lengths(node):
             return ()
-        return self.kept((id(node), size), lambda: self._words(node, size))
+        return self.cached((id(node), size), lambda: self._words(node, size))
 
-    def kept(self, key: tuple[int, ...], source: Callable[[], Iterator[Word]]) -> _Distinct:
-        if key not in self.known:
-            self.known[key] = _Distinct(source())
-        return self.known[key]
+    def cached(self, key: tuple[int, ...], source: Callable[[], Iterator[Word]]) -> _Distinct:
+        if key not in self.cache:
+            self.cache[key] = _Distinct(source())
+        return self.cache[key]
 
     def _words(self, node: Expression, size: int) -> Iterator[Word]:
         match node:
@@ -185,66 +190,66 @@ class _Lister:
                 yield (name,)
             case Sequence(parts=parts):
                 sizes = tuple(self.lengths(part) for part in parts)
-                yield from self._in_turn(id(node), parts, sizes, size)
+                yield from self._concatenation(id(node), parts, sizes, size)
             case Choice(parts=parts):
                 for part in parts:
                     yield from self.words(part, size)
             case Both(parts=parts):
-                yield from self._in_all(parts, size)
+                yield from self._intersection(parts, size)
             case Shuffle(parts=parts):
-                yield from self._shuffled(parts, size)
+                yield from self._shuffle(parts, size)
             case Power(body=body, exponent=exponent):
                 times = exponent.value(self.values)
                 yield from self._repeated(node, body, times, times, size)
             case Repeat(body=body, low=low, high=high):
                 yield from self._repeated(node, body, low, high, size)
 
-    def _in_all(self, parts: Parts, size: int) -> Iterator[Word]:
+    def _intersection(self, parts: Parts, size: int) -> Iterator[Word]:
         for word in self.words(parts[0], size):
             if all(size in match_ends(part, word, 0, self.values) for part in parts[1:]):
                 yield word
 
-    def _shuffled(self, parts: Parts, size: int) -> Iterator[Word]:
+    def _shuffle(self, parts: Parts, size: int) -> Iterator[Word]:
         if len(parts) == 1:
             yield from self.words(parts[0], size)
             return
         for own in sorted(self.lengths(parts[0])):
             for word in self.words(parts[0], own):
-                for rest in self._shuffled(parts[1:], size - own):
-                    yield from _interleaved(word, rest)
+                for rest in self._shuffle(parts[1:], size - own):
+                    yield from _interleavings(word, rest)
 
     def _repeated(
         self, node: Expression, body: Expression, low: int, high: int | None, size: int
     ) -> Iterator[Word]:
-        """Repetitions without letters change nothing: those with letters are as many as fit."""
+        """Yield repetitions of the body, without empty ones, which add no letters."""
         sizes = self.lengths(body)
         least = 0 if 0 in sizes else low
         for times in range(least, min(size, size if high is None else high) + 1):
-            yield from self._in_turn(id(node), (body,) * times, (sizes - {0},) * times, size)
+            yield from self._concatenation(id(node), (body,) * times, (sizes - {0},) * times, size)
 
-    def _in_turn(
+    def _concatenation(
         self, owner: int, parts: Parts, sizes: tuple[frozenset[int], ...], size: int
     ) -> Iterator[Word]:
-        """One part after the other, each with one of its lengths."""
+        """Yield the concatenations of the parts; ``sizes`` holds the lengths of each part."""
         if not parts:
             yield from [()] if size == 0 else []
             return
-        row = _Row(self, owner, parts, sizes)
+        row = _Concatenation(self, owner, parts, sizes)
         if size in row.lengths(0, len(parts)):
             yield from row.words(0, len(parts), size)
 
     # Lengths
 
     def lengths(self, node: Expression) -> frozenset[int]:
-        """Return the possible lengths of the words of an expression; for ``&``, an upper set."""
-        if id(node) not in self.sizes:
-            self.sizes[id(node)] = self._lengths(node)
-        return self.sizes[id(node)]
+        """Return the possible lengths of the words of an expression; for ``&``, a superset."""
+        if id(node) not in self.known_lengths:
+            self.known_lengths[id(node)] = self._lengths(node)
+        return self.known_lengths[id(node)]
 
     def _lengths(self, node: Expression) -> frozenset[int]:
         match node:
             case Letter():
-                return frozenset({1} if self.room else ())
+                return frozenset({1} if self.max_length else ())
             case Sequence(parts=parts) | Shuffle(parts=parts):
                 found = frozenset({0})
                 for part in parts:
@@ -276,37 +281,37 @@ class _Lister:
         raise AssertionError
 
     def sums(self, some: frozenset[int], others: frozenset[int]) -> frozenset[int]:
-        return frozenset(a + b for a in some for b in others if a + b <= self.room)
+        return frozenset(a + b for a in some for b in others if a + b <= self.max_length)
 
 
-class _Row:
-    """Parts in a row, halved again and again: a row of a thousand parts is ten calls deep."""
+class _Concatenation:
+    """Consecutive parts, halved recursively: a thousand parts need only ten nested calls."""
 
     def __init__(
-        self, lister: _Lister, owner: int, parts: Parts, sizes: tuple[frozenset[int], ...]
+        self, enumerator: _Enumerator, owner: int, parts: Parts, sizes: tuple[frozenset[int], ...]
     ) -> None:
-        self.lister = lister
+        self.enumerator = enumerator
         self.owner = owner
         self.parts = parts
         self.sizes = sizes
-        self.reach: dict[tuple[int, int], frozenset[int]] = {}
+        self.known_lengths: dict[tuple[int, int], frozenset[int]] = {}
 
     def lengths(self, start: int, end: int) -> frozenset[int]:
-        """How long the words of the parts from start up to end may be."""
+        """Return the possible lengths of the words of ``parts[start:end]``."""
         if end - start == 1:
             return self.sizes[start]
-        if (start, end) not in self.reach:
+        if (start, end) not in self.known_lengths:
             middle = (start + end) // 2
             halves = self.lengths(start, middle), self.lengths(middle, end)
-            self.reach[start, end] = self.lister.sums(*halves)
-        return self.reach[start, end]
+            self.known_lengths[start, end] = self.enumerator.sums(*halves)
+        return self.known_lengths[start, end]
 
     def words(self, start: int, end: int, size: int) -> Iterable[Word]:
-        """Their words that have so many letters."""
+        """Return the words of ``parts[start:end]`` with ``size`` letters."""
         if end - start == 1:
-            return self.lister.words(self.parts[start], size)
+            return self.enumerator.words(self.parts[start], size)
         key = (self.owner, len(self.parts), start, end, size)
-        return self.lister.kept(key, lambda: self._halves(start, end, size))
+        return self.enumerator.cached(key, lambda: self._halves(start, end, size))
 
     def _halves(self, start: int, end: int, size: int) -> Iterator[Word]:
         middle = (start + end) // 2
@@ -317,9 +322,9 @@ class _Row:
                         yield word + rest
 
 
-def _interleaved(one: Word, other: Word) -> Iterator[Word]:
+def _interleavings(one: Word, other: Word) -> Iterator[Word]:
     size = len(one) + len(other)
-    for places in combinations(range(size), len(one)):
+    for positions in combinations(range(size), len(one)):
         first, second = iter(one), iter(other)
-        taken = set(places)
-        yield tuple(next(first if place in taken else second) for place in range(size))
+        taken = set(positions)
+        yield tuple(next(first if index in taken else second) for index in range(size))

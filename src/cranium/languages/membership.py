@@ -1,7 +1,7 @@
-"""Membership of words in a language, decided slowly and obviously on the syntax tree.
+"""Membership of words in a language, decided by a slow and simple search on the syntax tree.
 
-This is the oracle that compiled machines are tested against. It shares no code with the compiler:
-it tries every value of the exponents that could matter, and then every way to match.
+This is the oracle that compiled machines are tested against. It shares no code with the compiler.
+It tries every possible value of the exponents, and every way to match the word.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def is_member(language: str | Language, word: str | Iterable[str]) -> bool:
 def accepts_labels(language: str | Language, labels: Iterable[Iterable[str]]) -> bool:
     """Whether a sequence of labels, sets of propositions, spells a word of the language.
 
-    A label without letters is passed over, one with two or more spells nothing; and the last label
-    must be the last letter, because the episode ends with it.
+    Labels without letters are ignored. A label with two or more letters is not accepted. The last
+    label must contain the last letter, because the episode ends with it.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -103,14 +103,14 @@ def valuations(
 ) -> Iterator[Mapping[str, int]]:
     """Yield the values of the exponents with which a word may have at most this length.
 
-    An exponent that neither occurs in the expression nor is compared does not matter.
+    Exponents that neither occur in the expression nor are compared get no value.
     """
     constants = [c.right for c in language.constraints if isinstance(c.right, int)]
     most = length + max([0, *constants]) + len(language.variables) + _largest_offset(language)
     least = least_values(language)
     pairs = [c for c in language.constraints if isinstance(c.right, str)]
     compared = {name for c in pairs for name in (c.left, str(c.right))}
-    matter = {*variables_of(expression), *compared}
+    relevant = {*variables_of(expression), *compared}
 
     def assign(values: dict[str, int], names: list[str]) -> Iterator[Mapping[str, int]]:
         if not names:
@@ -121,16 +121,16 @@ def valuations(
         for value in range(least[name], min(most, high if high is not None else most) + 1):
             more = {**values, name: value}
             if shortest(expression, {**least, **more}) > length:
-                break  # greater values make no word shorter
+                break  # words only get longer with greater values
             known = [c for c in pairs if c.left in more and c.right in more]
             if all(constraint.holds(more) for constraint in known):
                 yield from assign(more, rest)
 
-    yield from assign({}, [name for name in language.variables if name in matter])
+    yield from assign({}, [name for name in language.variables if name in relevant])
 
 
 def least_values(language: Language) -> dict[str, int]:
-    """Return a lower bound for each exponent, with those that comparisons imply."""
+    """Return a lower bound for each exponent, including the bounds that comparisons imply."""
     least = {name: max(language.bounds(name)[0], 0) for name in language.variables}
     for _ in range(len(least) + 1):
         for constraint in language.constraints:

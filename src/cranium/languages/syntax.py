@@ -47,7 +47,7 @@ class Linear:
         return f"{text} - {-self.constant}" if self.constant < 0 and self.factors else text
 
     def value(self, values: Mapping[str, int]) -> int:
-        """Return its value for these values of the variables.
+        """Return the value for given values of the variables.
 
         Example:
             >>> Linear((("N", 2),), 1).value({"N": 3})
@@ -119,7 +119,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The body as often as the exponent says, which has a variable."""
+    """The body, repeated according to an exponent that contains a variable."""
 
     body: Expression
     exponent: Linear
@@ -131,7 +131,7 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """All parts, interleaved in any way; they share no letters."""
+    """All parts, interleaved in any order; they share no letters."""
 
     parts: tuple[Expression, ...]
 
@@ -175,7 +175,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Yield the expression and all those inside it, in reading order."""
+    """Yield an expression and all expressions inside it, in reading order."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -204,7 +204,7 @@ class Constraint:
         return f"{self.left} {self.sign} {self.right}"
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether the values satisfy it.
+        """Whether the values satisfy the constraint.
 
         Example:
             >>> Constraint("N", ">", "M").holds({"N": 3, "M": 2})
@@ -226,11 +226,11 @@ class Language:
     """A task: an expression over letters, with constraints and forbidden letters.
 
     Attributes:
-        expression: What has to happen; ``finally`` is already its last letter.
-        constraints: What ``where`` says of the variables.
+        expression: The expression; the letter of ``finally`` is already its last one.
+        constraints: The constraints on the variables, from the ``where`` clause.
         never: The letters that must not happen.
         bindings: Letters that stand for formulas; all others are propositions of their own name.
-        text: What it was parsed from.
+        text: The text that it was parsed from.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -256,7 +256,7 @@ class Language:
         return variables_of(self.expression)
 
     def bounds(self, variable: str) -> tuple[int, int | None]:
-        """Return the least and the greatest value of a variable; the least is 1 unless stated.
+        """Return the least and the greatest value of a variable. The default least value is 1.
 
         Example:
             >>> from cranium.languages import parse_language

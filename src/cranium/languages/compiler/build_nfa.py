@@ -1,4 +1,4 @@
-"""Build the nondeterministic machine with counters of a plan."""
+"""Construction of the nondeterministic machine with counters from a plan."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from cranium.languages.compiler.nfa import (
     Step,
     Tests,
     add_changes,
-    check_places,
+    check_state_count,
     expand_bounded_counters,
     is_consistent,
     join_edges,
@@ -44,13 +44,13 @@ def build_nfa(
     rename: Mapping[Counter, Counter],
     budget: Budget | None = None,
 ) -> Nfa:
-    """Build the machine of a plan.
+    """Build the nondeterministic machine of a plan.
 
     Args:
         plan: The planned expression.
-        when: For each counted part, by its number in reading order, when it is counted; ``"last"``
-            unless it says otherwise.
-        rename: Counters that share another counter.
+        when: For each counted repetition, by its number in reading order, the letter at which it is
+            counted; the default is ``"last"``.
+        rename: The counter that replaces another one, for counters that are shared.
         budget: The steps that compilation may still take.
 
     Example:
@@ -61,14 +61,14 @@ def build_nfa(
         ['A']
     """
     builder = _Builder(when, rename, budget or Budget())
-    start = builder.place()
+    start = builder.add_state()
     end = builder.build(plan, start)
     nfa = join_edges(builder.edges, start, end, builder.budget)
     return expand_bounded_counters(nfa, builder.budget)
 
 
 class _Builder:
-    """Places and edges while they are being added."""
+    """The states and edges that have been added so far."""
 
     def __init__(
         self, when: Mapping[int, When], rename: Mapping[Counter, Counter], budget: Budget
@@ -79,21 +79,21 @@ class _Builder:
         self.edges: dict[int, list[Edge]] = {}
         self.blocks = count()
 
-    def place(self) -> int:
-        check_places(len(self.edges))
+    def add_state(self) -> int:
+        check_state_count(len(self.edges))
         self.budget.spend()
         number = len(self.edges)
         self.edges[number] = []
         return number
 
-    def pass_to(self, source: int, target: int, tests: Tests | None = None) -> None:
+    def add_edge(self, source: int, target: int, tests: Tests | None = None) -> None:
         self.edges[source].append(Edge("before", target, tests=tuple((tests or {}).items())))
 
     def build(self, node: Node, start: int) -> int:
-        """Add an expression that begins at a place, and return the place where it ends."""
+        """Add an expression that starts in a state, and return the state where it ends."""
         match node:
             case Letter(name=name):
-                end = self.place()
+                end = self.add_state()
                 self.edges[start].append(Edge("letter", end, letter=name))
                 return end
             case Sequence(parts=parts):
@@ -101,68 +101,69 @@ class _Builder:
                     start = self.build(part, start)
                 return start
             case Choice(parts=parts):
-                end = self.place()
+                end = self.add_state()
                 for part in parts:
-                    inner = self.place()
-                    self.pass_to(start, inner)
-                    self.pass_to(self.build(part, inner), end)
+                    inner = self.add_state()
+                    self.add_edge(start, inner)
+                    self.add_edge(self.build(part, inner), end)
                 return end
             case Repeat():
                 return self._repeat(node, start)
             case Counted():
                 return self._counted(node, start)
             case Shuffle() | Both():
-                return self._side_by_side(node, start)
+                return self._product(node, start)
         raise AssertionError(node)
 
     def _repeat(self, node: Repeat, start: int) -> int:
         for _ in range(node.low):
             start = self.build(node.body, start)
-        end = self.place()
+        end = self.add_state()
         if node.high is None:
-            loop, inner = self.place(), self.place()
-            self.pass_to(start, loop)
-            self.pass_to(loop, inner)
-            self.pass_to(self.build(node.body, inner), loop)
-            self.pass_to(loop, end)
+            loop, inner = self.add_state(), self.add_state()
+            self.add_edge(start, loop)
+            self.add_edge(loop, inner)
+            self.add_edge(self.build(node.body, inner), loop)
+            self.add_edge(loop, end)
             return end
-        self.pass_to(start, end)
+        self.add_edge(start, end)
         for _ in range(node.high - node.low):
-            inner = self.place()
-            self.pass_to(start, inner)
+            inner = self.add_state()
+            self.add_edge(start, inner)
             start = self.build(node.body, inner)
-            self.pass_to(start, end)
+            self.add_edge(start, end)
         return end
 
     def _counted(self, node: Counted, start: int) -> int:
         when = self.when.get(next(self.blocks), "last")
-        end = self.place()
+        end = self.add_state()
         zero: Tests = {self._name(c): False for c in node.empty}
         full = dict(node.until)
         shown = next((self._name(c) for c, skip in node.add if not skip and c not in full), None)
-        # A counter shows whether there was a repetition. What no counter shows is written out: the
-        # first repetitions if they are counted otherwise, or must be there, or may be the last.
+        # A counter above zero shows that there was a repetition. The first repetitions are written
+        # out where no counter shows them: where they change other counters than later ones, where
+        # they are required, and where the repetition may end after them.
         edges = [skip for _, skip in (*node.add, *node.take, *node.drain)]
         edges += [until for _, until in node.until]
         hidden = 0 if node.low == 1 and shown else node.low
         apart = max([hidden, *edges]) if node.high is None else node.high
         for number in range(apart):
             if number >= node.low:
-                self.pass_to(start, end, zero)
-            once = self.place()
+                self.add_edge(start, end, zero)
+            once = self.add_state()
             self._repetition(node, number, start, once, when)
             start = once
         if node.high is not None:
-            self.pass_to(start, end, zero)
+            self.add_edge(start, end, zero)
             return end
-        loop = self.place()
-        self.pass_to(start, loop)
+        loop = self.add_state()
+        self.add_edge(start, loop)
         self._repetition(node, apart, loop, loop, when)
-        self.pass_to(loop, end, {**zero, shown: True} if shown and apart < node.low else zero)
+        self.add_edge(loop, end, {**zero, shown: True} if shown and apart < node.low else zero)
         return end
 
     def _repetition(self, node: Counted, number: int, source: int, target: int, when: When) -> None:
-        """Add a repetition after so many others, once for each set of counters that it drains."""
+        """Add repetition ``number``, once for each set of counters that it drains."""
 
         def now(counters: Skips) -> list[Counter]:
             return [self._name(c) for c, skip in counters if skip <= number]
@@ -174,7 +175,7 @@ class _Builder:
         for above in product([True, False], repeat=len(draining)):
             tests = dict(zip(draining, above, strict=True))
             changes = steps | {c: -1 for c, up in tests.items() if up}
-            inner = self.place()
+            inner = self.add_state()
             needed = tuple(
                 {**tests, **{c: True for c, step in changes.items() if step < 0}}.items()
             )
@@ -182,59 +183,60 @@ class _Builder:
             self.edges[source].append(Edge("before", inner, "", needed, early))
             end = self.build(node.unit, inner)
             if when == "first":
-                self.pass_to(end, target)
+                self.add_edge(end, target)
             else:
                 self.edges[end].append(Edge("after", target, "", (), tuple(changes.items())))
 
     def _name(self, counter: Counter) -> Counter:
         return self.rename.get(counter, counter)
 
-    # Two things at once
+    # Interleaving and intersection
 
-    def _side_by_side(self, node: Shuffle | Both, start: int) -> int:
-        """Add parts that proceed at the same time, as the product of their machines."""
+    def _product(self, node: Shuffle | Both, start: int) -> int:
+        """Add parts that are read at the same time, as the product of their machines."""
         parts = []
         for part in node.parts:
             builder = _Builder(self.when, self.rename, self.budget)
             builder.blocks = self.blocks
-            begin = builder.place()
+            begin = builder.add_state()
             parts.append(join_edges(builder.edges, begin, builder.build(part, begin), self.budget))
-        move = _together if isinstance(node, Both) else _apart
+        move = _synchronous if isinstance(node, Both) else _interleaved
         first = tuple(part.start for part in parts)
         known = {first: start}
         queue = [first]
-        end = self.place()
+        end = self.add_state()
         while queue:
             here = queue.pop()
             for step, after in move(parts, here, self.budget):
                 if after not in known:
-                    known[after] = self.place()
+                    known[after] = self.add_state()
                     queue.append(after)
                 self._add_step(known[here], step, known[after])
-            for tests in _ends_together(parts, here, self.budget):
+            for tests in _joint_ends(parts, here, self.budget):
                 self.edges[known[here]].append(Edge("before", end, "", tuple(tests)))
         return end
 
     def _add_step(self, source: int, step: Step, target: int) -> None:
-        inner = self.place()
+        inner = self.add_state()
         self.edges[source].append(Edge("before", inner, "", tuple(step.tests), tuple(step.changes)))
         self.edges[inner].append(Edge("letter", target, step.letter))
 
 
-Places = tuple[int, ...]
+States = tuple[int, ...]
+"""One state of each part."""
 
 
-def _apart(parts: list[Nfa], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
-    """One part reads a letter, the others wait."""
-    for index, (part, place) in enumerate(zip(parts, here, strict=True)):
-        for step in part.steps[place]:
+def _interleaved(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tuple[Step, States]]:
+    """Yield the steps in which one part reads a letter and the others wait."""
+    for index, (part, state) in enumerate(zip(parts, here, strict=True)):
+        for step in part.steps[state]:
             budget.spend(len(parts))
             yield step, (*here[:index], step.target, *here[index + 1 :])
 
 
-def _together(parts: list[Nfa], here: Places, budget: Budget) -> Iterator[tuple[Step, Places]]:
-    """All parts read the same letter."""
-    choices = [part.steps[place] for part, place in zip(parts, here, strict=True)]
+def _synchronous(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tuple[Step, States]]:
+    """Yield the steps in which all parts read the same letter."""
+    choices = [part.steps[state] for part, state in zip(parts, here, strict=True)]
     budget.spend(prod(map(len, choices)))
     for steps in product(*choices):
         if len({step.letter for step in steps}) == 1:
@@ -247,10 +249,10 @@ def _together(parts: list[Nfa], here: Places, budget: Budget) -> Iterator[tuple[
                 yield joint, tuple(step.target for step in steps)
 
 
-def _ends_together(
-    parts: list[Nfa], here: Places, budget: Budget
+def _joint_ends(
+    parts: list[Nfa], here: States, budget: Budget
 ) -> Iterator[frozenset[tuple[Counter, bool]]]:
-    ways = [part.accepting[place] for part, place in zip(parts, here, strict=True)]
+    ways = [part.accepting[state] for part, state in zip(parts, here, strict=True)]
     budget.spend(prod(map(len, ways)))
     for tests in product(*ways):
         joint: frozenset[tuple[Counter, bool]] = frozenset().union(*tests)

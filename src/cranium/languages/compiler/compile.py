@@ -9,7 +9,8 @@ from itertools import islice, product
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.build_nfa import When, build_nfa
-from cranium.languages.compiler.determinise import AmbiguityError, Machine, determinise
+from cranium.languages.compiler.counterexamples import AmbiguityError
+from cranium.languages.compiler.determinise import Machine, determinise
 from cranium.languages.compiler.emit import emit
 from cranium.languages.compiler.ir import Choice, Counted, Counter, Letter, Node, walk
 from cranium.languages.compiler.nfa import Nfa
@@ -34,16 +35,21 @@ def compile_language(
 ) -> CountingRewardAutomaton:
     """Compile a language to the machine that accepts exactly its words.
 
-    Labels without any letter of the language leave the machine alone; a label with two or more, a
-    letter that no word allows here, and a forbidden event fail.
+    Labels without any letter of the language do not change the machine. A label with two or more
+    letters, a letter that no word allows at this point, and a forbidden event fail the task.
 
     Args:
         language: The task, as text or parsed.
-        first: Reward the first completion. Otherwise a language in which a complete word can go on
-            is refused, because its end could not be seen when it happens.
-        reward: What is paid for completing the task.
-        failure_reward: What is paid for failing.
-        name: What the machine is called; the text of the language, if it is left out.
+        first: Reward the first completion. Otherwise a language in which a complete word can be
+            continued is an error, because its end could not be seen when it happens.
+        reward: The reward for completing the task.
+        failure_reward: The reward for failing the task.
+        name: The name of the machine. The default is the text of the language.
+
+    Raises:
+        LanguageSyntaxError: The text is not a language.
+        LanguageError: No deterministic machine with counters accepts the language, or it is too
+            large.
 
     Example:
         >>> machine = compile_language("A^N B C^N")
@@ -59,7 +65,7 @@ def compile_language(
     """
     task = as_language(language)
     budget = Budget()
-    machine, counters = _smallest(task, first, budget)
+    machine, counters = _build_machine(task, first, budget)
     return emit(
         task,
         machine,
@@ -72,7 +78,7 @@ def compile_language(
 
 
 def language_class(machine: CountingRewardAutomaton) -> str:
-    """Name the class of languages that a compiled machine belongs to.
+    """Return the class of languages that a compiled machine belongs to.
 
     Example:
         >>> language_class(compile_language("A B")), language_class(compile_language("A^N B^N"))
@@ -82,7 +88,9 @@ def language_class(machine: CountingRewardAutomaton) -> str:
     return f"counted with {k} counter{'s' if k > 1 else ''}" if k else "regular"
 
 
-def _smallest(task: Language, first: bool, budget: Budget) -> tuple[Machine, tuple[Counter, ...]]:
+def _build_machine(
+    task: Language, first: bool, budget: Budget
+) -> tuple[Machine, tuple[Counter, ...]]:
     """Build the deterministic machine, with counters shared where that is possible."""
     plan, when, nfa, machine = _deterministic(task, first, budget)
     rename: dict[Counter, Counter] = {}
@@ -107,21 +115,21 @@ def _smallest(task: Language, first: bool, budget: Budget) -> tuple[Machine, tup
 def _deterministic(
     task: Language, first: bool, budget: Budget
 ) -> tuple[Plan, _Modes, Nfa, Machine]:
-    """Try the ways of counting until one is deterministic."""
+    """Return the machine of the first way of counting that is deterministic."""
     plan = make_plan(task, budget=budget)
-    found = _clear(plan, first, budget)
+    found = _try_modes(plan, first, budget)
     if found is None and _has_alternatives(plan):
-        found = _clear(make_plan(task, apart=True, budget=budget), first, budget)
+        found = _try_modes(make_plan(task, apart=True, budget=budget), first, budget)
     if found is not None:
         return found
     try:
         determinise(build_nfa(plan.expression, {}, {}), first=first)
     except AmbiguityError as problem:
         raise problem.to_language_error() from None
-    raise AssertionError("what was not clear has become clear")
+    raise AssertionError("a machine that was ambiguous is now deterministic")
 
 
-def _clear(plan: Plan, first: bool, budget: Budget) -> tuple[Plan, _Modes, Nfa, Machine] | None:
+def _try_modes(plan: Plan, first: bool, budget: Budget) -> tuple[Plan, _Modes, Nfa, Machine] | None:
     for when in islice(_modes(plan), MAX_MODES):
         nfa = build_nfa(plan.expression, when, {}, budget)
         with suppress(AmbiguityError):
@@ -139,7 +147,7 @@ _Modes = Mapping[int, When]
 
 
 def _modes(plan: Plan) -> Iterator[_Modes]:
-    """Yield the ways to count: each part with its last letter, or with its first."""
+    """Yield the ways to count: each counted repetition at its last letter, or at its first."""
     blocks = [node for node in walk(plan.expression) if isinstance(node, Counted)]
     longer = [index for index, block in enumerate(blocks) if not _is_one_letter(block.unit)]
     choices: list[When] = ["last", "first"]

@@ -1,7 +1,8 @@
 """The ``where`` clause as a closed system of difference constraints x - y ≥ c.
 
-Closed means that every consequence is written out, so bounds can be read off, a contradiction is
-seen, and values for some of the variables that satisfy the system can always be completed.
+A system is closed if it contains every constraint that follows from it. Then bounds can be read
+directly, a contradiction shows as x - x ≥ c with c > 0, and values of some variables that satisfy
+the constraints among them can always be completed to a solution.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class DifferenceConstraints:
-    """A closed system: ``at_least[x, y]`` is by how much x exceeds y at least.
+    """A closed system of constraints; ``at_least[x, y]`` is the greatest known c with x - y ≥ c.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -37,7 +38,7 @@ class DifferenceConstraints:
 
     @classmethod
     def of(cls, language: Language) -> Self:
-        """Return the system of a language; a variable without a lower bound begins at 1."""
+        """Return the constraints of a language; the default lower bound of a variable is 1."""
         pairs: dict[Pair, int] = {}
         for name in language.variables:
             low, high = language.bounds(name)
@@ -56,11 +57,11 @@ class DifferenceConstraints:
 
     @property
     def is_possible(self) -> bool:
-        """Whether any values satisfy it."""
+        """Whether the system has a solution."""
         return all(self.at_least.get((name, name), 0) <= 0 for name in (*self.variables, ZERO))
 
     def gap(self, one: str, other: str) -> int | None:
-        """Return by how much one exceeds the other at least; None if nothing is known."""
+        """Return the greatest c with one - other ≥ c, or None if there is no such constraint."""
         return self.at_least.get((one, other))
 
     def least(self, name: str) -> int:
@@ -73,7 +74,7 @@ class DifferenceConstraints:
         return None if below is None else -below
 
     def is_implied(self, one: str, other: str, through: Iterable[str]) -> bool:
-        """Whether the constraint on a pair follows from those on third variables."""
+        """Whether the constraint on a pair follows from two others through a third variable."""
         known = self.gap(one, other)
         if known is None:
             return True
@@ -89,7 +90,7 @@ class DifferenceConstraints:
         return not all(self.is_implied(a, b, [ZERO]) for a, b in pairs)
 
     def find_equal(self) -> tuple[str, str, int] | None:
-        """Find x, y and c such that x = y + c always, with x after y; or None."""
+        """Return x, y and c such that x = y + c in every solution, with x after y; or None."""
         for index, one in enumerate(self.variables):
             for other in self.variables[:index]:
                 up, down = self.gap(one, other), self.gap(other, one)
@@ -100,7 +101,7 @@ class DifferenceConstraints:
     def with_gaps(
         self, pairs: Mapping[Pair, int], variables: Iterable[str] = ()
     ) -> DifferenceConstraints:
-        """Return the system with more constraints, and perhaps more variables."""
+        """Return the system with additional constraints and variables."""
         names = tuple(dict.fromkeys([*self.variables, *variables]))
         joint = dict(self.at_least)
         for pair, gap in pairs.items():
@@ -108,7 +109,7 @@ class DifferenceConstraints:
         return DifferenceConstraints(names, _close(names, joint))
 
     def with_value(self, name: str, value: int) -> DifferenceConstraints:
-        """Return the system in which a variable has one value."""
+        """Return the system with the value of a variable fixed."""
         return self.with_gaps({(name, ZERO): value, (ZERO, name): -value})
 
     def restrict_to(self, names: Iterable[str]) -> DifferenceConstraints:
@@ -119,7 +120,7 @@ class DifferenceConstraints:
         return DifferenceConstraints(kept, pairs)
 
     def linked(self, names: Iterable[str]) -> set[str]:
-        """Return these variables and those that are compared with them, directly or not."""
+        """Return these variables and all that are compared with them, directly or indirectly."""
         found = set(names)
         while True:
             more = {
@@ -136,7 +137,7 @@ class DifferenceConstraints:
 
 
 def _close(names: tuple[str, ...], pairs: Mapping[Pair, int]) -> dict[Pair, int]:
-    """Close a system: add every constraint that follows by way of a third variable."""
+    """Close a system: add every constraint that follows through a third variable."""
     found = dict(pairs)
     everything = (*names, ZERO)
     for third in everything:

@@ -1,10 +1,11 @@
 """Counters for the exponents of one alternative.
 
-The first occurrence of an exponent *defines* it: every repetition adds one to a counter for each
-later purpose. A later occurrence *uses* one of these counters: every repetition takes one, and the
-occurrence ends when the counter is zero. An exponent that must not exceed an earlier one also takes
-from a counter of that one. An exponent that must reach an earlier one drains its counter, and may
-then go on. An exponent that occurs once and is compared with nothing needs no counter.
+The first occurrence of an exponent *defines* it: every repetition increments one counter for each
+later use. A later occurrence *uses* one of these counters: every repetition decrements it, and the
+occurrence ends when the counter is zero. An exponent that must not exceed an earlier one also
+decrements a counter of the earlier one. An exponent that must reach an earlier one drains a counter
+of the earlier one, and may then continue. An exponent that occurs once and is compared with nothing
+needs no counter.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ __all__ = ["assign_counters"]
 
 
 def assign_counters(case: Case, mark: str) -> Node:
-    """Replace every power of a case by repetitions that say what they count.
+    """Replace every power of a case by repetitions that name the counters they change.
 
     Args:
         case: The alternative and its constraints.
-        mark: A suffix for the names of its counters, which keeps them apart from others.
+        mark: A suffix for the names of its counters, which distinguishes them from those of others.
     """
     return _Assignment(case, mark).expression
 
 
 class _Assignment:
-    """The counters that each occurrence of an exponent adds to, takes from and drains."""
+    """The counters that each exponent increments, decrements and drains."""
 
     def __init__(self, case: Case, mark: str) -> None:
         self.case = case
@@ -56,7 +57,7 @@ class _Assignment:
         self.drain: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
         self.until: dict[str, list[tuple[Counter, int]]] = {name: [] for name in self.order}
         self.copies: dict[tuple[str, int], int] = {}
-        _check_side_by_side(case.expression)
+        _check_parallel(case.expression)
         for greater, smaller, gap in _comparisons(case):
             self._compare(greater, smaller, gap)
         self.used: dict[str, list[Counter]] = {name: [] for name in self.order}
@@ -69,7 +70,7 @@ class _Assignment:
         self.expression = self._visit(case.expression)
 
     def _counter(self, name: str, skip: int, *, full: bool = False) -> Counter:
-        """Make one more counter for an exponent, less what its first repetitions leave out."""
+        """Return a new counter for an exponent. The first ``skip`` repetitions are not counted."""
         offset = self.case.shifts[name] + skip
         copy = self.copies[name, offset] = self.copies.get((name, offset), 0) + 1
         bounded = full or self.case.system.most(name) is not None
@@ -78,7 +79,7 @@ class _Assignment:
     def _compare(self, greater: str, smaller: str, gap: int) -> None:
         over, under = max(gap, 0), max(-gap, 0)
         if self.order.index(greater) < self.order.index(smaller):
-            # What takes from it at most so often never asks for more.
+            # The smaller exponent has an upper bound, so higher counter values are never needed.
             most = self.case.system.most(smaller)
             counter = self._counter(greater, over, full=most is not None)
             self.add[greater].append((counter, over))
@@ -101,13 +102,13 @@ class _Assignment:
     def _power(self, node: Power) -> Node:
         if _may_be_empty(node.body):
             raise LanguageError(
-                f"{to_syntax(node.body)} may be empty, so nothing shows how often it is repeated",
-                fix="leave out what makes it optional",
+                f"{to_syntax(node.body)} may be empty, so its repetitions cannot be counted",
+                fix="make at least one letter of it mandatory",
             )
         parts: list[Node] = []
         if node.exponent.constant:
             parts.append(Repeat(node.body, node.exponent.constant, node.exponent.constant))
-        # Exponents with a counter come first, because it is clear where they end.
+        # Exponents that use a counter come first, because their ends are determined.
         for name, factor in sorted(
             node.exponent.factors, key=lambda item: item[0] not in self.defined
         ):
@@ -134,7 +135,7 @@ def _comparisons(case: Case) -> Iterator[tuple[str, str, int]]:
     """Yield the comparisons that need a counter: those that do not follow from earlier ones."""
     system = case.system
     order = system.variables
-    parallel = _side_by_side(case.expression)
+    parallel = _parallel_pairs(case.expression)
     for index, later in enumerate(order):
         for number, earlier in enumerate(order[:index]):
             others = [ZERO, *order[:number], *order[number + 1 : index]]
@@ -146,18 +147,18 @@ def _comparisons(case: Case) -> Iterator[tuple[str, str, int]]:
                     continue
                 if (earlier, later) in parallel:
                     raise LanguageError(
-                        f"the exponents {earlier} and {later} are compared, but counted side by "
-                        "side, so neither comes first",
-                        fix="do one after the other, or leave the comparison out",
+                        f"the exponents {earlier} and {later} are compared, but counted in "
+                        "parallel, so neither comes first",
+                        fix="put one part after the other, or remove the comparison",
                     )
                 yield one, other, gap
 
 
-def _side_by_side(node: Node) -> set[tuple[str, str]]:
-    """The pairs of exponents that are counted at the same time."""
+def _parallel_pairs(node: Node) -> set[tuple[str, str]]:
+    """Return the pairs of exponents that are counted in parallel."""
     found: set[tuple[str, str]] = set()
     for child in children(node):
-        found |= _side_by_side(child)
+        found |= _parallel_pairs(child)
     if isinstance(node, Shuffle | Both):
         parts = [variables_of(part) for part in node.parts]
         for index, part in enumerate(parts):
@@ -165,8 +166,8 @@ def _side_by_side(node: Node) -> set[tuple[str, str]]:
     return found
 
 
-def _check_side_by_side(expression: Node) -> None:
-    for one, other in sorted(_side_by_side(expression)):
+def _check_parallel(expression: Node) -> None:
+    for one, other in sorted(_parallel_pairs(expression)):
         if one == other:
             raise LanguageError(
                 f"the exponent {one} occurs in two parts that are done side by side, so neither "

@@ -1,4 +1,4 @@
-"""Emission: the deterministic machine as an automaton with guards, zero patterns and names."""
+"""Emission: convert the deterministic machine into an automaton with guards and zero patterns."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def emit(
     failure_reward: float,
     name: str,
 ) -> CountingRewardAutomaton:
-    """Convert the deterministic machine to an automaton."""
+    """Convert the deterministic machine into an automaton."""
     for state, moves in enumerate(machine.moves):
         budget.spend(5 * len(moves) ** 2 + len(moves) * len(machine.possible[state]))
     return _Emission(language, machine, counters, budget, reward, failure_reward).automaton(name)
@@ -55,20 +55,20 @@ class _Emission:
             if not is_satisfiable(self._only(letter)):
                 raise LanguageError(
                     f"the letter {letter} can never happen alone: it means {formula}",
-                    fix="look at the with clause: a label with two letters fails",
+                    fix="check the with clause: a label with two letters fails the task",
                 )
         self.machine = machine
         self.counters = counters
         self.reward = reward
         self.failure_reward = failure_reward
         ends = machine.accepts[0]
-        if _holds_at_zero(ends):
+        if _includes_all_zero(ends):
             raise LanguageError(
                 "the task is complete before anything happens: the empty word is in the language",
                 fix="ask for at least one event",
             )
         if not any(machine.accepts):
-            raise LanguageError("no word is in the language", fix="look at what & leaves of it")
+            raise LanguageError("no word is in the language", fix="check the intersections (&)")
         self.always = [found == machine.possible[s] for s, found in enumerate(machine.accepts)]
         self.names = self._name_states()
 
@@ -96,7 +96,7 @@ class _Emission:
         return CountingRewardAutomaton(**definition, counters=self._counter_names())  # type: ignore[arg-type]
 
     def _transitions(self, state: int) -> list[Transition]:
-        """Silent success, then what each letter does, then what fails."""
+        """Return the transitions that read a letter, then those that fail, then silent success."""
         machine, source = self.machine, self.names[state]
         found = [
             Transition(
@@ -126,6 +126,7 @@ class _Emission:
         return [*reading, *self._failures(state), *found]
 
     def _failures(self, state: int) -> list[Transition]:
+        """Return the transitions to ``failed``, grouped by the letters that are allowed."""
         machine = self.machine
         groups: dict[frozenset[str], list[Zeros]] = {}
         for zeros in sorted(machine.possible[state]):
@@ -151,11 +152,12 @@ class _Emission:
     # Guards
 
     def _only(self, letter: str) -> Formula:
+        """Return the guard that this letter occurs and no other."""
         others = [Not(self.meaning[x]) for x in self.letters if x != letter]
         return And(self.meaning[letter], *others) if others else self.meaning[letter]
 
     def _wrong(self, allowed: frozenset[str]) -> Formula | None:
-        """Some letter, but not exactly one that is allowed."""
+        """Return the guard of failure: at least one letter, but not exactly one allowed letter."""
         wrong: list[Formula] = [self.meaning[x] for x in self.letters if x not in allowed]
         right = [self.meaning[x] for x in self.letters if x in allowed]
         for index, one in enumerate(right[:-1]):
@@ -168,7 +170,7 @@ class _Emission:
     # Zero patterns
 
     def _patterns(self, outcomes: Iterable[Zeros]) -> list[str]:
-        """As few zero patterns as merging pairs gives, for a set of outcomes of the tests."""
+        """Return zero patterns for a set of outcomes, merged in pairs as long as possible."""
         patterns = {
             "".join(
                 "*" if c not in dict(zeros) else "1" if dict(zeros)[c] else "0"
@@ -176,14 +178,14 @@ class _Emission:
             )
             for zeros in outcomes
         }
-        while (pair := self._pair(patterns)) is not None:
+        while (pair := self._mergeable_pair(patterns)) is not None:
             one, other = pair
             patterns -= {one, other}
             patterns.add("".join(a if a == b else "*" for a, b in zip(one, other, strict=True)))
         return sorted(patterns, reverse=True)
 
-    def _pair(self, patterns: set[str]) -> tuple[str, str] | None:
-        """The first two patterns that differ in one test only, and that both ways."""
+    def _mergeable_pair(self, patterns: set[str]) -> tuple[str, str] | None:
+        """Return the first two patterns that differ in exactly one counter, as 0 and 1; or None."""
         flipped = {"0": "1", "1": "0"}
         for one in sorted(patterns):
             self.budget.spend(1 + len(one))
@@ -207,7 +209,7 @@ class _Emission:
         return names
 
     def _name_states(self) -> list[str]:
-        """What is awaited: the letters that can come next."""
+        """Name each state after the letters that can come next."""
         names: list[str] = []
         taken: set[str] = {"done", "failed"}
         following: dict[str, int] = {}  # the next number to try for each name
@@ -226,10 +228,10 @@ class _Emission:
 
 
 def _counter_base(variable: str) -> str:
-    """A counter's name from an exponent's: in small letters, and one that counters may have."""
+    """Return a valid name for the counter of an exponent, in lower case."""
     base = "_".join(re.findall(r"[^\W_]+", variable)).lower()[: MAX_NAME - 10]
     for name in (base, f"n_{base}".rstrip("_")):
-        with suppress(InvalidNameError):  # _1 is an exponent, and 1 no counter
+        with suppress(InvalidNameError):  # the exponent _1 is valid, the counter 1 is not
             check_identifier("counter", name)
             return name
     return "n"
@@ -246,5 +248,5 @@ def _listed(moves: Sequence[Move], letters: Sequence[str]) -> str:
     )
 
 
-def _holds_at_zero(ends: Iterable[Zeros]) -> bool:
+def _includes_all_zero(ends: Iterable[Zeros]) -> bool:
     return any(not any(up for _, up in zeros) for zeros in ends)

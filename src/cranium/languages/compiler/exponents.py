@@ -1,8 +1,7 @@
-"""The exponents of one alternative: natural numbers that are independent, or compared.
+"""The exponents of one alternative, with the ``where`` clause applied to them.
 
-The ``where`` clause is worked out for each alternative. Exponents with one value become numbers,
-equal ones become one variable, and all are shifted so that none is ever below zero. What no counter
-can follow is enumerated value by value.
+Exponents with one possible value become numbers, equal exponents become one variable, and all are
+shifted so that none is below zero. Exponents that no counter can count are enumerated.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from cranium.languages.compiler.budget import Budget
 from cranium.languages.compiler.constraints import ZERO, DifferenceConstraints
 from cranium.languages.compiler.ir import Linear, Node, substitute, variables_of
 
-__all__ = ["MAX_COPIES", "Case", "check_alternatives", "enumerate_values", "settle"]
+__all__ = ["MAX_COPIES", "Case", "check_alternatives", "enumerate_values", "simplify"]
 
 MAX_CASES = 1000
 MAX_COPIES = 20
-"""How often a part with exponents may be repeated: the repetitions are written out."""
+"""The most repetitions of a part with exponents, because each repetition is written out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An alternative in which every exponent occurs in every word, and what is known of them.
+    """An alternative in which every exponent occurs in every word, with its constraints.
 
     Attributes:
         expression: The expression.
         system: The constraints on its exponents.
-        shifts: By how much an exponent of the text is greater than the one in the expression.
+        shifts: For each exponent, its value in the text minus its value in the expression.
     """
 
     expression: Node
@@ -40,19 +39,19 @@ class Case:
 
 
 def check_alternatives(counts: list[int]) -> None:
-    """Raise an error if so many choices have too many combinations."""
+    """Raise an error if the product of the counts is too large."""
     total = 1
     for count in counts:
         total *= count
     if total > MAX_CASES:
         raise LanguageError(
-            f"the exponents give {total:,} alternatives to look at, more than {MAX_CASES:,}",
+            f"the exponents give {total:,} alternatives, more than {MAX_CASES:,}",
             fix="use fewer alternatives that have exponents, or lower their upper bounds",
         )
 
 
-def settle(expression: Node, system: DifferenceConstraints, budget: Budget) -> Iterator[Case]:
-    """Yield the cases of an alternative, with natural numbers as exponents.
+def simplify(expression: Node, system: DifferenceConstraints, budget: Budget) -> Iterator[Case]:
+    """Yield the cases of an alternative, in which all exponents are natural numbers.
 
     Args:
         expression: The alternative.
@@ -68,8 +67,8 @@ def settle(expression: Node, system: DifferenceConstraints, budget: Budget) -> I
 def _make_nonnegative(
     expression: Node, system: DifferenceConstraints, budget: Budget
 ) -> Iterator[tuple[Node, DifferenceConstraints]]:
-    """Make all exponents nonnegative; where that depends on several, enumerate small values."""
-    # To close a system of differences, each variable is put between all pairs that know it.
+    """Make all exponents nonnegative. Sums of several variables are split by small values."""
+    # Closing a system of differences tries each variable between all pairs of others.
     budget.spend(200 + len(system.at_least) ** 2 // (1 + len(system.variables)))
     needed: dict[tuple[str, str], int] = {}
     several: Linear | None = None
@@ -108,7 +107,7 @@ def _exponents(expression: Node) -> list[Linear]:
 def _merge(
     expression: Node, system: DifferenceConstraints
 ) -> tuple[Node, DifferenceConstraints] | None:
-    """Replace variables with one value by it, and merge those that are equal or always added."""
+    """Replace variables that have one value, and merge variables that are equal or always added."""
     while True:
         for name in system.variables:
             if system.least(name) == system.most(name):
@@ -131,7 +130,7 @@ def _merge(
 
 
 def _find_added_pair(expression: Node, system: DifferenceConstraints) -> tuple[str, str] | None:
-    """Find a variable that only ever occurs added to another one, as in N + M, and that one."""
+    """Find a variable that occurs only in sums with the same other variable, as in N + M."""
     exponents = [dict(exponent.factors) for exponent in _exponents(expression)]
     for name in system.variables:
         own = [factors for factors in exponents if name in factors]
@@ -155,7 +154,7 @@ def _add_sum(
 
 
 def _shift(expression: Node, system: DifferenceConstraints) -> Case:
-    """Shift the exponents so that they begin at 0 or 1 and no constant is below zero."""
+    """Shift the exponents so that their least values are 0 or 1 and no constant is negative."""
     shifts = {name: max(system.least(name) - 1, 0) for name in system.variables}
     for exponent in _exponents(expression):
         names = [name for name, _ in exponent.factors]
@@ -173,7 +172,7 @@ def _shift(expression: Node, system: DifferenceConstraints) -> Case:
 def enumerate_values(
     expression: Node, system: DifferenceConstraints
 ) -> Iterator[Mapping[str, int]]:
-    """Yield values for the exponents that no counter can follow, if those have finitely many."""
+    """Yield all values of the exponents that no counter can count, if they are finitely many."""
     names = [x for x in variables_of(expression) if x in _find_uncountable(expression, system)]
     spans = [range(system.least(x), (system.most(x) or 0) + 1) for x in names]
     check_alternatives([len(span) for span in spans])
@@ -182,6 +181,8 @@ def enumerate_values(
 
 
 def _find_uncountable(node: Node, system: DifferenceConstraints) -> set[str]:
+    """Find bounded exponents in nested powers, long repetitions and parts that run in parallel."""
+
     def finite(names: tuple[str, ...]) -> bool:
         return all(system.most(name) is not None for name in names)
 

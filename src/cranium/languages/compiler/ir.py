@@ -1,8 +1,7 @@
 """The compiler's intermediate representation of a language.
 
-It is lowered from the syntax tree, which it resembles, and has one more kind of node:
-:class:`Counted`, a power for which the planner has decided what is counted. A planned expression
-has no :class:`Power` left.
+It is lowered from the syntax tree and has one more kind of node: :class:`Counted`, a power to which
+the planner has assigned counters. A planned expression contains no :class:`Power`.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ __all__ = [
 
 
 class Counter(NamedTuple):
-    """A counter of the machine, which follows the value of an exponent.
+    """A counter of the machine, which counts the repetitions of an exponent.
 
     Attributes:
         variable: The exponent.
-        copy: The number of this counter among those with the same value.
-        offset: How much less than the exponent it holds.
-        bounded: Whether it has finitely many values, so that states can stand for them.
+        copy: The index of this counter among the counters with the same value.
+        offset: The value of the exponent minus the value of the counter.
+        bounded: Whether it has finitely many values, so that states can represent them.
     """
 
     variable: str
@@ -52,7 +51,7 @@ class Counter(NamedTuple):
 
 
 Skips = tuple[tuple[Counter, int], ...]
-"""Counters, each with how many of the first repetitions leave it unchanged."""
+"""Counters, each with the number of first repetitions that leave it unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """The body as often as the exponent says; the planner replaces it."""
+    """The body, repeated according to the exponent. The planner replaces it by Counted."""
 
     body: Node
     exponent: Linear
@@ -115,12 +114,12 @@ class Counted:
         unit: The expression that is repeated.
         low: The least number of repetitions.
         high: The greatest number of repetitions, or None.
-        add: The counters to which every repetition adds one.
-        take: The counters from which every repetition takes one; they must not be zero.
-        drain: The counters from which every repetition takes one unless they are zero.
+        add: The counters that every repetition increments.
+        take: The counters that every repetition decrements; they must not be zero.
+        drain: The counters that every repetition decrements unless they are zero.
         empty: The counters that must be zero at the end.
-        until: After how many repetitions some counters of ``add`` are full, because no later part
-            takes more from them.
+        until: For some counters of ``add``, the number of repetitions after which they stay as they
+            are, because no later part needs higher values.
     """
 
     unit: Node
@@ -137,7 +136,7 @@ Node = Letter | Sequence | Choice | Repeat | Power | Shuffle | Both | Counted
 
 
 def lower(expression: syntax.Expression) -> Node:
-    """Convert an expression of the syntax tree.
+    """Convert an expression of the syntax tree into a node.
 
     Example:
         >>> from cranium.languages import parse_language
@@ -210,7 +209,7 @@ def variables_of(node: Node) -> tuple[str, ...]:
 
 
 def substitute(node: Node, forms: Mapping[str, Linear]) -> Node:
-    """Replace exponent variables by linear forms; powers with a constant exponent are repeats.
+    """Replace exponent variables by linear forms. Powers with a constant exponent become repeats.
 
     Example:
         >>> substitute(Power(Letter("A"), Linear((("N", 1),), 1)), {"N": Linear((), 2)})

@@ -1,8 +1,8 @@
 """A nondeterministic machine with counters: an NFA whose steps test and change counters.
 
-Its states are called *places* here, to tell them from the states of the deterministic machine.
 While it is built, an edge reads a letter, or comes *before* a letter (and may test counters), or
-comes *after* one (and changes counters). :func:`join_edges` makes steps that read one letter each.
+comes *after* one (and changes counters). :func:`join_edges` joins edges to steps that read one
+letter each.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cranium.languages.compiler.ir import Counter
 
 __all__ = ["Edge", "Nfa", "Step", "join_edges"]
 
-MAX_PLACES = 20_000
+MAX_NFA_STATES = 20_000
 T = TypeVar("T")
 
 Tests = Mapping[Counter, bool]
@@ -26,7 +26,7 @@ Changes = Mapping[Counter, int]
 
 
 class Edge(NamedTuple):
-    """A part of a step, while the machine is built."""
+    """An edge of the machine while it is built. Edges are joined to steps."""
 
     kind: Literal["before", "letter", "after"]
     target: int
@@ -49,10 +49,10 @@ class Nfa:
     """The nondeterministic machine.
 
     Attributes:
-        start: The place where every word begins.
-        steps: The steps from each place; only places from which a word can end are kept.
-        accepting: The tests under which a word may end at a place, each a conjunction.
-        live: The counters whose value matters at a place.
+        start: The initial state.
+        steps: The steps from each state; only states from which a word can end are kept.
+        accepting: The tests under which a word may end in a state, each a conjunction.
+        live: The counters of each state that are tested there or later.
     """
 
     start: int
@@ -70,20 +70,20 @@ def is_consistent(tests: frozenset[tuple[Counter, bool]]) -> bool:
 
 
 def join_edges(edges: Edges, start: int, end: int, budget: Budget) -> Nfa:
-    """Join edges to steps that read one letter each, and drop the places that lead nowhere."""
+    """Join edges to steps that read one letter each, and drop states that cannot reach an end."""
     steps: dict[int, list[Step]] = {}
     accepting: dict[int, list[frozenset[tuple[Counter, bool]]]] = {}
     queue = [start]
     letters: dict[int, list[tuple[int, dict[Counter, int]]]] = {}
     while queue:
-        place = queue.pop()
-        if place in steps:
+        state = queue.pop()
+        if state in steps:
             continue
-        found = dict.fromkeys(_steps_from(edges, place, letters, budget))
-        steps[place] = list(found)
-        accepting[place] = [
+        found = dict.fromkeys(_steps_from(edges, state, letters, budget))
+        steps[state] = list(found)
+        accepting[state] = [
             frozenset(tests.items())
-            for inner, tests, _ in _before(edges, place, budget)
+            for inner, tests, _ in _before(edges, state, budget)
             if inner == end
         ]
         queue += [step.target for step in found]
@@ -94,10 +94,10 @@ def join_edges(edges: Edges, start: int, end: int, budget: Budget) -> Nfa:
 
 
 def _before(
-    edges: Edges, place: int, budget: Budget
+    edges: Edges, state: int, budget: Budget
 ) -> Iterator[tuple[int, dict[Counter, bool], dict[Counter, int]]]:
-    """The places that are reached before a letter, with the tests and changes on the way."""
-    stack: list[tuple[int, dict[Counter, bool], dict[Counter, int]]] = [(place, {}, {})]
+    """Yield the states that "before" edges reach, with the tests and changes of the path."""
+    stack: list[tuple[int, dict[Counter, bool], dict[Counter, int]]] = [(state, {}, {})]
     seen = set()
     while stack:
         here, tests, changes = stack.pop()
@@ -115,12 +115,12 @@ def _before(
 
 def _steps_from(
     edges: Edges,
-    place: int,
+    state: int,
     letters: dict[int, list[tuple[int, dict[Counter, int]]]],
     budget: Budget,
 ) -> Iterator[Step]:
-    """The steps from a place; ``letters`` remembers where each letter leads."""
-    for here, tests, changes in _before(edges, place, budget):
+    """Yield the steps from a state; ``letters`` caches the result of ``_after`` for each state."""
+    for here, tests, changes in _before(edges, state, budget):
         for edge in edges[here]:
             if edge.kind == "letter":
                 if edge.target not in letters:
@@ -129,39 +129,41 @@ def _steps_from(
                 for target, later in letters[edge.target]:
                     total = add_changes(changes, later.items())
                     kept = frozenset((c, m) for c, m in total.items() if m)
-                    # What is taken with the last letter was there with the first: say so.
+                    # A counter that is decremented at the last letter is above zero at the first.
                     needed = frozenset((c, True) for c, m in total.items() if m < 0)
                     wanted = frozenset(tests.items()) | needed
                     if is_consistent(wanted):
                         yield Step(edge.letter, wanted, kept, target)
 
 
-def _after(edges: Edges, place: int, budget: Budget) -> Iterator[tuple[int, dict[Counter, int]]]:
-    """The places where a letter leads, with the changes that are made after it.
+def _after(edges: Edges, state: int, budget: Budget) -> Iterator[tuple[int, dict[Counter, int]]]:
+    """Yield the states after a letter, with the changes that are applied after it.
 
-    A repetition that is complete is counted at once: the way on is behind the count.
+    A complete repetition is counted at once, so states before its "after" edge are passed through.
     """
-    stack: list[tuple[int, dict[Counter, int]]] = [(place, {})]
+    stack: list[tuple[int, dict[Counter, int]]] = [(state, {})]
     while stack:
         here, changes = stack.pop()
-        goes_on = False
-        for inner in _plainly_reached(edges, here):
+        is_target = False
+        for inner in _epsilon_closure(edges, here):
             there = edges[inner]
             budget.spend(1 + len(there))
-            goes_on = goes_on or not there
+            is_target = is_target or not there
             for edge in there:
                 if edge.kind == "after":
                     stack.append((edge.target, add_changes(changes, edge.changes)))
                 else:
-                    goes_on = goes_on or edge.kind == "letter" or bool(edge.tests or edge.changes)
-        if goes_on:
+                    is_target = (
+                        is_target or edge.kind == "letter" or bool(edge.tests or edge.changes)
+                    )
+        if is_target:
             yield here, changes
 
 
-def _plainly_reached(edges: Edges, place: int) -> set[int]:
-    """The places that are reached without a letter, a test or a change."""
-    found = {place}
-    stack = [place]
+def _epsilon_closure(edges: Edges, state: int) -> set[int]:
+    """Return the states that are reached without a letter, a test or a change."""
+    found = {state}
+    stack = [state]
     while stack:
         for edge in edges[stack.pop()]:
             plain = edge.kind == "before" and not edge.tests and not edge.changes
@@ -172,7 +174,7 @@ def _plainly_reached(edges: Edges, place: int) -> set[int]:
 
 
 def add_changes(changes: Changes, more: Iterable[tuple[Counter, int]]) -> dict[Counter, int]:
-    """Add up changes of counters."""
+    """Return the sum of two changes of the counters."""
     result = dict(changes)
     for counter, step in more:
         result[counter] = result.get(counter, 0) + step
@@ -180,27 +182,27 @@ def add_changes(changes: Changes, more: Iterable[tuple[Counter, int]]) -> dict[C
 
 
 def _trim(nfa: Nfa) -> None:
-    """Keep only the places from which, counters aside, a word can end."""
+    """Remove the states from which no word can end, whatever the counters are."""
     before: dict[int, set[int]] = {}
-    for place, steps in nfa.steps.items():
+    for state, steps in nfa.steps.items():
         for step in steps:
-            before.setdefault(step.target, set()).add(place)
-    useful = {place for place, ways in nfa.accepting.items() if ways}
+            before.setdefault(step.target, set()).add(state)
+    useful = {state for state, ways in nfa.accepting.items() if ways}
     queue = list(useful)
     while queue:
-        for place in before.get(queue.pop(), ()):
-            if place not in useful:
-                useful.add(place)
-                queue.append(place)
-    for place in list(nfa.steps):
-        kept = [s for s in nfa.steps[place] if s.target in useful]
-        nfa.steps[place] = kept
-        if place not in useful and place != nfa.start:
-            del nfa.steps[place], nfa.accepting[place]
+        for state in before.get(queue.pop(), ()):
+            if state not in useful:
+                useful.add(state)
+                queue.append(state)
+    for state in list(nfa.steps):
+        kept = [s for s in nfa.steps[state] if s.target in useful]
+        nfa.steps[state] = kept
+        if state not in useful and state != nfa.start:
+            del nfa.steps[state], nfa.accepting[state]
 
 
-def spread_back(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int]]) -> None:
-    """Make counters that are live in a place live in all places before it, too."""
+def propagate_live(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int]]) -> None:
+    """Propagate live counters to all predecessors."""
     queue = list(live)
     while queue:
         here = queue.pop()
@@ -212,19 +214,19 @@ def spread_back(live: dict[int, set[Counter]], before: Mapping[int, Iterable[int
 
 def _find_live(nfa: Nfa) -> None:
     live = {
-        place: {c for ways in (*nfa.accepting[place], *(s.tests for s in steps)) for c, _ in ways}
-        for place, steps in nfa.steps.items()
+        state: {c for ways in (*nfa.accepting[state], *(s.tests for s in steps)) for c, _ in ways}
+        for state, steps in nfa.steps.items()
     }
-    before: dict[int, list[int]] = {place: [] for place in nfa.steps}
-    for place, steps in nfa.steps.items():
+    before: dict[int, list[int]] = {state: [] for state in nfa.steps}
+    for state, steps in nfa.steps.items():
         for target in {step.target for step in steps}:
-            before[target].append(place)
-    spread_back(live, before)
-    nfa.live = {place: frozenset(found) for place, found in live.items()}
+            before[target].append(state)
+    propagate_live(live, before)
+    nfa.live = {state: frozenset(found) for state, found in live.items()}
 
 
 def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
-    """Replace the counters that have finitely many values by places, one for each value."""
+    """Replace counters that have finitely many values by states, one for each value."""
     used = {c for steps in nfa.steps.values() for step in steps for c, _ in step.changes}
     if not any(counter.bounded for counter in used):
         return nfa
@@ -234,9 +236,9 @@ def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
     expanded = Nfa(0, {}, {})
     while queue:
         here = queue.pop()
-        place, values = here[0], dict(here[1])
+        state, values = here[0], dict(here[1])
         steps = []
-        for step in nfa.steps[place]:
+        for step in nfa.steps[state]:
             budget.spend(1 + len(values) + len(step.tests) + len(step.changes))
             if not _allowed(step.tests, values):
                 continue
@@ -244,7 +246,7 @@ def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
             kept = frozenset((c, m) for c, m in after.items() if m and c in nfa.live[step.target])
             target = (step.target, kept)
             if target not in numbers:
-                check_places(len(numbers))
+                check_state_count(len(numbers))
                 numbers[target] = len(numbers)
                 queue.append(target)
             steps.append(
@@ -252,7 +254,7 @@ def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
             )
         expanded.steps[numbers[here]] = list(dict.fromkeys(steps))
         expanded.accepting[numbers[here]] = [
-            _unbounded(tests) for tests in nfa.accepting[place] if _allowed(tests, values)
+            _unbounded(tests) for tests in nfa.accepting[state] if _allowed(tests, values)
         ]
     _trim(expanded)
     _find_live(expanded)
@@ -267,10 +269,10 @@ def _unbounded(found: frozenset[tuple[Counter, T]]) -> frozenset[tuple[Counter, 
     return frozenset((c, x) for c, x in found if not c.bounded)
 
 
-def check_places(count: int) -> None:
-    """Raise an error if there are too many places."""
-    if count >= MAX_PLACES:
+def check_state_count(count: int) -> None:
+    """Raise an error if there are too many states."""
+    if count >= MAX_NFA_STATES:
         raise LanguageError(
-            f"the language needs more than {MAX_PLACES:,} places",
+            f"the nondeterministic machine would have more than {MAX_NFA_STATES:,} states",
             fix="use smaller numbers, or fewer alternatives",
         )

@@ -1,8 +1,8 @@
-"""The plan of a language: what is counted where.
+"""The plan of a language: which repetition changes and tests which counters.
 
-An expression is split into alternatives in which every exponent occurs in every word. Each
-alternative is solved (:mod:`exponents`) and gets its counters (:mod:`counting`). Alternatives whose
-exponents matter nowhere else are planned by themselves, inside the expression.
+An expression is split into alternatives in which every exponent occurs in every word. The exponents
+of each alternative are simplified (:mod:`exponents`) and assigned to counters (:mod:`counting`).
+Alternatives whose exponents occur nowhere else are planned separately, inside the expression.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from cranium.languages.compiler.exponents import (
     MAX_COPIES,
     check_alternatives,
     enumerate_values,
-    settle,
+    simplify,
 )
 from cranium.languages.compiler.ir import Counter, Linear, Node, substitute, variables_of
 from cranium.languages.syntax import Language
@@ -30,19 +30,19 @@ __all__ = ["Plan", "make_plan"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An expression in which every counted repetition says what it counts, and the counters."""
+    """An expression whose counted repetitions name their counters, and all counters."""
 
     expression: Node
     counters: tuple[Counter, ...]
 
 
 def make_plan(language: Language, *, apart: bool = False, budget: Budget | None = None) -> Plan:
-    """Decide what is counted where.
+    """Assign counters to the exponents of a language.
 
     Args:
         language: The language.
-        apart: Whether an exponent has counters of its own in each alternative, even where the
-            alternatives seem to count alike.
+        apart: Whether each alternative has its own counters for an exponent. Otherwise alternatives
+            share them.
         budget: The steps that compilation may still take.
 
     Example:
@@ -57,7 +57,7 @@ def make_plan(language: Language, *, apart: bool = False, budget: Budget | None 
     if planned is None:
         raise LanguageError(
             "no values of the exponents satisfy all conditions, so there is no word",
-            fix="look at the where clause",
+            fix="check the where clause",
         )
     blocks = [node for node in ir.walk(planned) if isinstance(node, ir.Counted)]
     found = dict.fromkeys(counter for block in blocks for counter, _ in block.add)
@@ -65,7 +65,7 @@ def make_plan(language: Language, *, apart: bool = False, budget: Budget | None 
 
 
 class _Planner:
-    """Splits an expression into alternatives, and plans each by itself."""
+    """Splits an expression into alternatives and assigns counters to each of them."""
 
     def __init__(self, system: DifferenceConstraints, apart: bool, budget: Budget) -> None:
         self.system = system
@@ -74,7 +74,7 @@ class _Planner:
         self.number = 0
 
     def plan(self, expression: Node) -> Node | None:
-        """Plan an expression whose exponents occur nowhere else; None if it has no word."""
+        """Plan an expression whose exponents occur nowhere else. Returns None if it has no word."""
         made: list[Node] = []
         for values in enumerate_values(expression, self.system):
             system = self.system
@@ -84,7 +84,7 @@ class _Planner:
                 continue
             forms = {name: Linear((), value) for name, value in values.items()}
             for one in self._alternatives(substitute(expression, forms), set(), system):
-                for case in settle(one, system, self.budget):
+                for case in simplify(one, system, self.budget):
                     self.number += 1
                     made.append(assign_counters(case, f".{self.number}" * self.apart))
         return None if not made else made[0] if len(made) == 1 else ir.Choice(tuple(made))
@@ -92,11 +92,11 @@ class _Planner:
     def _alternatives(
         self, node: Node, outside: set[str], system: DifferenceConstraints
     ) -> list[Node]:
-        """Split an expression into alternatives that have all their exponents in every word.
+        """Split an expression into alternatives in which every exponent occurs in every word.
 
         Args:
             node: The expression.
-            outside: The exponents that occur outside of it.
+            outside: The exponents that occur outside of the expression.
             system: The constraints on the exponents.
         """
         if not variables_of(node):
@@ -120,7 +120,7 @@ class _Planner:
         used = [variables_of(part) for part in node.parts]
         count = collections.Counter(name for names in used for name in names)
         for part, own in zip(node.parts, used, strict=True):
-            # Counted once for all parts: there may be thousands.
+            # Computed once for all parts, because there may be thousands.
             others = {name for name, parts in count.items() if parts > (name in own)}
             found.append(self._alternatives(part, outside | others, system))
         check_alternatives([len(one) for one in found])
@@ -150,7 +150,7 @@ def _check_power(node: ir.Power) -> None:
 
 
 def _write_out(node: ir.Repeat) -> ir.Choice:
-    """Write out the repetitions of a part that has exponents."""
+    """Replace a repetition of a part that has exponents by a choice of sequences."""
     if node.high is None or node.high > MAX_COPIES:
         raise LanguageError(
             f"the exponent {variables_of(node.body)[0]} occurs in a part that is itself repeated",
@@ -165,7 +165,7 @@ def _join_powers(parts: tuple[Node, ...]) -> tuple[Node, ...]:
     made: list[Node] = []
     for part in parts:
         before = made[-1] if made else None
-        # A constant below zero says which values there are: it must stay.
+        # A negative constant is a lower bound of the exponent, so it must stay.
         if isinstance(before, ir.Power) and before.exponent.constant >= 0:
             more = _count_copies(part, before.body)
             if more:
@@ -178,7 +178,7 @@ def _join_powers(parts: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def _count_copies(part: Node, body: Node) -> int:
-    """Count how often a part repeats exactly the body; 0 if it is something else."""
+    """Return how often a part repeats exactly the body, or 0 if it is a different expression."""
     if part == body:
         return 1
     if isinstance(part, ir.Repeat) and part.low == part.high and part.body == body:

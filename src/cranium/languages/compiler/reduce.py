@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import deque
 
 from cranium.languages.compiler.budget import Budget
-from cranium.languages.compiler.determinise import Machine, Move, Zeros, above_after
+from cranium.languages.compiler.determinise import Machine, Move, Zeros
 from cranium.languages.compiler.ir import Counter
-from cranium.languages.compiler.nfa import spread_back
+from cranium.languages.compiler.nfa import propagate_live
+from cranium.languages.compiler.subsets import above_after
 
 __all__ = ["merge_equal_states", "prune_impossible"]
 
 
 def merge_equal_states(machine: Machine, budget: Budget) -> Machine:
-    """Merge the states that read, test, change and accept alike, and number them anew.
+    """Merge states with the same transitions, zero tests and acceptance, and renumber them.
 
-    Without counters the result is the smallest machine there is. With counters states that differ
-    only for values that never occur stay apart.
+    Without counters the result is the minimal machine. With counters, states that differ only for
+    counter values that never occur are not merged.
     """
     tables = [_table(machine, state) for state in range(len(machine.moves))]
-    block = _without_cycles(tables)
+    block = _acyclic_classes(tables)
     count = len(set(block))
     size = 5 * (len(tables) + sum(len(moves) for moves, _ in tables))
     while True:
@@ -39,10 +40,10 @@ def merge_equal_states(machine: Machine, budget: Budget) -> Machine:
         count = len(numbers)
 
 
-def _without_cycles(tables: list[Table]) -> list[int]:
-    """Classes of the states from which no cycle is reached, from the ends on; 0 for all others.
+def _acyclic_classes(tables: list[Table]) -> list[int]:
+    """Return the equivalence classes of the states that reach no cycle, and 0 for all others.
 
-    Without it a chain of a thousand states would take a thousand rounds.
+    Partition refinement alone would need a thousand rounds for a chain of a thousand states.
     """
     before: list[list[int]] = [[] for _ in tables]
     waiting = [0] * len(tables)
@@ -97,7 +98,8 @@ def _quotient(machine: Machine, block: list[int]) -> Machine:
 def prune_impossible(machine: Machine, budget: Budget) -> Machine:
     """Keep only the outcomes of zero tests with which a state can be reached.
 
-    A counter is followed only as far as whether it is zero, so nothing that can happen is lost.
+    The search abstracts each counter to whether it is zero, so it keeps every outcome that can
+    occur.
     """
     live = _live(machine)
     start = (0, frozenset[Counter]())
@@ -127,13 +129,13 @@ def prune_impossible(machine: Machine, budget: Budget) -> Machine:
 
 
 def _live(machine: Machine) -> dict[int, set[Counter]]:
-    """The counters that matter in each state: those that are tested there or later."""
+    """Return the live counters of each state: those that are tested there or later."""
     live = {state: set(tested) for state, tested in enumerate(machine.tested)}
     before: dict[int, list[int]] = {state: [] for state in live}
     for state, moves in enumerate(machine.moves):
         for move in moves:
             before[move.target].append(state)
-    spread_back(live, before)
+    propagate_live(live, before)
     return live
 
 
