@@ -17,11 +17,14 @@ def run_cases(
     cases: Iterable[str],
     one: Callable[[str, int, int], Any],
     tell: Callable[[list[Any]], str],
+    *,
+    seeds: int = 20,
 ) -> None:
     """Run a function of a case, a seed and the most samples; tell and write what it returns."""
     parser = parser_of(about)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=seeds)
     parser.add_argument("--most", type=int, default=sys.maxsize, help="samples of each run")
+    parser.add_argument("--only", default="", help="the cases whose names contain this")
     given = parse(parser, seeds=1, most=200)
     found = {}
     # JAX cannot be forked.
@@ -29,6 +32,7 @@ def run_cases(
         jobs = {
             case: [pool.submit(one, case, seed, given.most) for seed in range(given.seeds)]
             for case in cases
+            if given.only in case
         }
         for case, runs in jobs.items():
             found[case] = [run.result() for run in runs]
