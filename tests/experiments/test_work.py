@@ -28,7 +28,7 @@ from cranium.experiments.reward_machines import BASELINES, CASES, REACHED, Rewar
 from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
 from cranium.formats import library
 from cranium.learners import train
-from cranium.learners.training import generators
+from cranium.learners.preparation import generators
 from cranium.worlds import OfficeWorld, TabularWorld
 
 NAMES = CASES["all four"].split("+")

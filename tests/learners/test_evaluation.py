@@ -272,9 +272,9 @@ class Pump(FiniteEnv):
 
 
 def test_a_task_that_cannot_be_listed_without_the_limit_has_no_optimum(monkeypatch):
-    import cranium.learners.training as training
+    from cranium.learners import preparation
 
-    monkeypatch.setattr(training, "MOST_LISTED", 30)
+    monkeypatch.setattr(preparation, "MOST_LISTED", 30)
     counted = cranium.compile_language("A^N B^N")
     env = cranium.product(Pump(first=2), counted, horizon=1000)
     result = train(env, "cql", steps=500, seed=0, counter_limit=1)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.event_sequence import EventSequence, expected_seen_counters, up_down_machine
 
 import cranium
+from cranium.learners.preparation import prepare_loop
 from cranium.learners.tabular import kernels
-from cranium.learners.training import _prepare
 
 SMALL = {"hidden": (4,), "batch": 2, "warmup": 1000, "replay": 50}
 PATHS = [("cql", "compiled"), ("cql", "python"), ("cdqn", "compiled"), ("cdqn", "python")]
@@ -20,7 +20,7 @@ def seen_by(env, learner, path, steps):
     """Those that a learner has written down after so many samples."""
     told = SMALL if learner == "cdqn" else {}
     more = {"configurations": "seen", "path": path, "evaluate_every": steps, **told}
-    run = _prepare(env, learner, steps=steps, seed=0, **more).run
+    run = prepare_loop(env, learner, steps=steps, seed=0, **more).run
     while run.agent.tables.position[kernels.SAMPLES] < steps:
         assert run.learn(steps) == kernels.RUNNING
     arrays, space = run.agent.tables.arrays, run.agent.tables.space

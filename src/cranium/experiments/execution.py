@@ -33,7 +33,7 @@ from cranium.experiments.trial import (
 from cranium.formats import library
 from cranium.formats.files import dumps, loads
 from cranium.learners import Schedule, Streak, TrainingResult, evaluate, train
-from cranium.learners.training import generators
+from cranium.learners.preparation import generators
 
 __all__ = ["compute_optimal_rates", "compute_shortest_length", "make_env", "specify_task"]
 

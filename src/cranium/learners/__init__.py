@@ -1,6 +1,7 @@
 """Learners: agents that can see inside the reward."""
 
 from cranium.learners.agent import Agent, AgentPolicy, Problem, Sample
+from cranium.learners.callbacks import Callback, TrainingProgress
 from cranium.learners.config import (
     AgentConfig,
     LearnerConfig,
@@ -15,9 +16,10 @@ from cranium.learners.evaluation import Evaluation, evaluate
 from cranium.learners.exploration import Boltzmann, EpsilonGreedy, Exploration, Optimism
 from cranium.learners.policy import Policy
 from cranium.learners.registry import LEARNERS, Learner, register
+from cranium.learners.result import TrainingResult
 from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
-from cranium.learners.training import TrainingResult, train, train_seeds
+from cranium.learners.training import train, train_seeds
 
 __all__ = [
     "LEARNERS",
@@ -26,6 +28,7 @@ __all__ = [
     "AgentConfig",
     "AgentPolicy",
     "Boltzmann",
+    "Callback",
     "DeepConfig",
     "EpsilonGreedy",
     "Evaluation",
@@ -44,6 +47,7 @@ __all__ = [
     "Schedule",
     "Streak",
     "TabularConfig",
+    "TrainingProgress",
     "TrainingResult",
     "Visits",
     "evaluate",

@@ -8,7 +8,7 @@ from typing import Any
 from cranium.automata.transition import Configuration
 from cranium.errors import CraniumError, InvalidArgumentError, shorten
 from cranium.learners.agent import Agent, AgentPolicy, Problem
-from cranium.learners.episode_log import Floats
+from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator, TabularEvaluator
 from cranium.learners.policy import Policy
 from cranium.learners.run import CHUNK
@@ -56,6 +56,11 @@ class AgentRun:
     def ends(self) -> list[float]:
         """Episodes, successes, overflows, and the return of the running episode."""
         return self.stepper.ends
+
+    @property
+    def log(self) -> EpisodeLog:
+        """The log of the episodes."""
+        return self.stepper.log
 
     @property
     def configuration(self) -> Configuration:

@@ -53,6 +53,7 @@ class EpisodeLog:
         self.wanted = wanted
         self.ring = np.zeros((room if wanted else 1, COLUMNS))
         self._kept = array("d")  # grows in place, by one call that Ctrl-C cannot cut in two
+        self._dropped = 0  # how many episodes were kept once
 
     def add(self, samples: int, earned: float, success: bool) -> None:
         """Keep an episode."""
@@ -62,12 +63,19 @@ class EpisodeLog:
     def empty(self, episodes: int) -> None:
         """Keep what is new in the ring, given how many episodes there were so far."""
         if self.wanted:
-            new = np.arange(len(self._kept) // COLUMNS, episodes)
+            new = np.arange(self._dropped + len(self._kept) // COLUMNS, episodes)
             self._kept.frombytes(self.ring[new % len(self.ring)].tobytes())
 
     def rows(self, first: int = 0) -> Floats:
-        """The episodes from this one on: [E, 3]."""
-        return np.array(self._kept[COLUMNS * first :]).reshape(-1, COLUMNS)
+        """The episodes from this one on, without those that were dropped: [E, 3]."""
+        begin = COLUMNS * max(first - self._dropped, 0)
+        return np.array(self._kept[begin:]).reshape(-1, COLUMNS)
+
+    def drop(self, first: int) -> None:
+        """Forget the episodes before this one."""
+        if first > self._dropped:
+            del self._kept[: COLUMNS * (first - self._dropped)]
+            self._dropped = first
 
 
 class StreakFinder:

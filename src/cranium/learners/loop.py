@@ -1,10 +1,10 @@
-"""The training loop: learn and evaluate by turns, and make the result."""
+"""The training loop: learn and evaluate by turns, call the callbacks, and make the result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,99 +14,27 @@ from cranium._runtime.interrupt import finishing
 from cranium.aamdp.encoding import DictEncoding, Encoding
 from cranium.errors import (
     CraniumError,
-    PolicyError,
     RewardError,
     RunError,
 )
 from cranium.learners.acting import Acting
+from cranium.learners.callbacks import Callbacks, TrainingProgress
 from cranium.learners.config import LearnerConfig
 from cranium.learners.episode_log import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
 )
-from cranium.learners.policy import Policy
 from cranium.learners.progress import ProgressBar
+from cranium.learners.result import TrainingResult
 from cranium.learners.run import CHUNK, Run
 
 if TYPE_CHECKING:
     from cranium.learners.deep.fused import FusedRun
 
-__all__ = ["Loop", "RunMetadata", "TrainingResult", "Until", "go_together"]
+__all__ = ["Loop", "RunMetadata", "Until", "go_together"]
 
 Floats = NDArray[np.float64]
 Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
-
-
-@dataclass(frozen=True)
-class TrainingResult:
-    """The result of a training: the policy, its evaluation and the learning curve.
-
-    Attributes:
-        learner: The id of the learner.
-        config: Its settings.
-        seed: The seed.
-        path: ``"compiled"``: the world was made into arrays, and the whole loop compiled;
-            ``"jax"``: the same, for networks; ``"python"``: the environment stepped in Python.
-        samples: How many samples were taken.
-        samples_to_solve: After how many the greedy policy first solved every instance, or None.
-        evaluation: The greedy policy at the end.
-        curve: Samples, and the success, return and steps of the greedy policy then, averaged over
-            the instances. [T, 4]
-        episodes: How many episodes ended while training, with exploration.
-        successes: How many of them with success.
-        overflows: How many of them because a counter passed its limit.
-        log: With ``log=True``, these episodes one by one: how many samples were taken when each
-            ended, its return (the sum of its rewards), whether it succeeded (0 or 1). [E, 3]
-        streak_at: After how many samples the streak that was asked for was complete, or None.
-        interrupted: Whether Ctrl-C ended it.
-        learned: What makes the policy.
-
-    Example:
-        >>> import cranium, gymnasium
-        >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
-        >>> result = cranium.train(env, "ql", steps=40_000, until="solved")
-        >>> result.samples == result.samples_to_solve < 40_000, result.path
-        (True, 'compiled')
-    """
-
-    learner: str
-    config: LearnerConfig
-    seed: int
-    path: str
-    samples: int
-    samples_to_solve: int | None
-    evaluation: Evaluation
-    curve: Floats = field(repr=False)
-    episodes: int
-    successes: int
-    overflows: int
-    log: Floats = field(repr=False)
-    streak_at: int | None
-    interrupted: bool
-    learned: Callable[[], Policy] = field(repr=False, compare=False)
-
-    @cached_property
-    def policy(self) -> Policy:
-        """The learned policy, computed when it is first asked for."""
-        return self.learned()
-
-    def __reduce__(self) -> Any:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return _restored, ({**values, "learned": None}, self.policy)
-
-    @property
-    def q(self) -> Floats:
-        """The values of actions. [O, X, A] as in the policy."""
-        if not isinstance(self.policy, Policy):
-            raise PolicyError(
-                f"{self.learner} has learned a network, which has no table of values",
-                fix="ask result.policy.values(observations, configurations)",
-            )
-        return self.policy.q
-
-
-def _restored(values: dict[str, Any], policy: Policy) -> TrainingResult:
-    return TrainingResult(**{**values, "learned": lambda: policy})
 
 
 class RunMetadata(NamedTuple):
@@ -115,15 +43,37 @@ class RunMetadata(NamedTuple):
     learner: str
     config: LearnerConfig
     seed: int
+    environment: str
+    task: str
     world: Callable[[], Mapping[str, Any]]
     encoding: Encoding
 
 
 class Loop:
-    """The training loop of one run: learns and evaluates by turns."""
+    """The training loop of one run: learns, evaluates and calls the callbacks by turns.
+
+    Args:
+        run: The learner in its environment.
+        steps: How many samples to take.
+        every: The number of samples between two evaluations.
+        until: When to stop earlier.
+        gap: How much less than the optimum a policy that solves the task may earn.
+        about: What the result says of the run.
+        callbacks: What else is called.
+        log: Whether the result has a log of the episodes.
+    """
 
     def __init__(
-        self, run: Run, steps: int, every: int, until: Until, gap: float | None, about: RunMetadata
+        self,
+        run: Run,
+        steps: int,
+        every: int,
+        until: Until,
+        gap: float | None,
+        about: RunMetadata,
+        callbacks: Callbacks,
+        *,
+        log: bool,
     ) -> None:
         self.run = run
         self.about = about
@@ -131,49 +81,101 @@ class Loop:
         self.every = every
         self.until = until
         self.gap = gap
+        self.callbacks = callbacks
+        self.log = log
         self.curve: list[tuple[float, ...]] = []
         self.last: Evaluation | None = None
         self.is_final = False  # whether the last evaluation can serve as the final one
         self.solved_at: int | None = None
         self.streak = StreakFinder(until) if isinstance(until, Streak) else None
         self.interrupted = False
+        self.ended = False
+        self.told = 0  # how many episodes of the log the callbacks have seen
 
     @property
     def done(self) -> int:
         """The number of samples so far."""
         return self.run.samples
 
-    @property
-    def exploration(self) -> float:
-        """The current exploration rate."""
-        return self.run.exploration
-
     def go(self, watch: ProgressBar) -> None:
         """Train until a stopping rule holds, or somebody interrupts."""
-        try:
-            while self.done < self.steps:
-                target = self.target
-                while self.done < target and not self.has_streak():
-                    self._learn(target - self.done)
-                    watch.show(self.done, self.exploration, self.run.ends, self.curve)
-                if self.evaluate_now() or self.has_streak():
-                    return
-        except KeyboardInterrupt:
-            self.interrupted = True
+        with closing_callbacks([self]):
+            try:
+                self.begin()
+                while not self.ended:
+                    self._learn(self.pause - self.done)
+                    self.show(watch)
+                    self.settle()
+            except KeyboardInterrupt:
+                self.interrupted = True
+
+    def begin(self) -> None:
+        """Tell the callbacks that the training begins."""
+        if self.callbacks:
+            self.callbacks.begin(self._progress())
+
+    def show(self, watch: ProgressBar) -> None:
+        """Update the progress bar."""
+        watch.show(self.done, self.run.exploration, self.run.ends, self.curve)
 
     @property
-    def target(self) -> int:
-        """The number of samples after which the next evaluation is due."""
-        return min((self.done // self.every + 1) * self.every, self.steps)
+    def pause(self) -> int:
+        """The number of samples after which there is something to do besides learning."""
+        pauses = [self.steps, _next(self.done, self.every)]
+        if self.callbacks:
+            pauses.append(_next(self.done, self.callbacks.every))
+        if self.streak is not None:
+            # Counted from the last evaluation: where a streak is seen depends on nothing else.
+            begin = self.done // self.every * self.every
+            pauses.append(begin + _next(self.done - begin, CHUNK))
+        return min(pauses)
 
-    def has_streak(self) -> bool:
+    def settle(self) -> None:
+        """Look for a streak, evaluate and call the callbacks, if that is due after this sample."""
+        done = self.done
+        due = done % self.every == 0 or done >= self.steps
+        look = self.streak is not None and (due or done % self.every % CHUNK == 0)
+        streak = look and self._has_streak()
+        if due or streak:
+            self.ended = self._evaluate_now() or streak or done >= self.steps
+        if self.callbacks and (self.ended or done % self.callbacks.every == 0):
+            self.ended = self.callbacks(self._progress()) or self.ended
+
+    def _has_streak(self) -> bool:
         """Read the new part of the log; return whether the streak is complete."""
         finder = self.streak
         return finder is not None and finder.read(self.run.logged(finder.read_so_far)) is not None
 
+    def _progress(self) -> TrainingProgress:
+        """Return the state of the training, with the part of the log that is new."""
+        run, about = self.run, self.about
+        new = run.logged(self.told)
+        self.told += len(new)
+        if not self.log:
+            run.log.drop(self.told)
+        return TrainingProgress(
+            about.learner,
+            about.config,
+            about.seed,
+            run.path,
+            about.environment,
+            about.task,
+            self.steps,
+            self.every,
+            self.done,
+            int(run.ends[0]),
+            int(run.ends[1]),
+            int(run.ends[2]),
+            run.exploration,
+            self.last,
+            np.array(self.curve).reshape(-1, 4),
+            self.solved_at,
+            new,
+            self._policy,
+            lambda: run.samples,
+        )
+
     def _learn(self, steps: int) -> None:
-        if self.streak is not None:
-            steps = min(steps, CHUNK)  # so that both paths stop after the same sample
         try:
             status = self.run.learn(steps)
         except (RunError, RewardError) as problem:
@@ -198,7 +200,7 @@ class Loop:
         problem.args = (problem.message,)
         return problem
 
-    def evaluate_now(self) -> bool:
+    def _evaluate_now(self) -> bool:
         """Evaluate the greedy policy and return whether to stop."""
         # A function may ask how near the optimum the policy is, and whether it is solved.
         asked, last = callable(self.until), self.done >= self.steps
@@ -232,11 +234,9 @@ class Loop:
             found: Evaluation = self.run.evaluate(optimum=False, confirm=False)
         return found
 
-    def result(self) -> TrainingResult:
-        """Make the result."""
-        learner, config, seed, world, encoding = self.about
-        run = self.run
-        self.has_streak()  # it may be complete, although Ctrl-C came first
+    def _policy(self) -> Any:
+        """Return the greedy policy as it is now, and what it says of how it was made."""
+        learner, config, seed, *_, world, encoding = self.about
         about = {
             "learner": learner,
             "config": config.as_dict(),
@@ -244,15 +244,24 @@ class Loop:
             "samples": self.done,
             "samples_to_solve": self.solved_at,
         }
+        policy: Any = self.run.policy()
+        if not isinstance(policy, Acting):
+            return policy  # of an agent of the user's own
+        ours: Any = policy  # a dataclass
+        shown = None if type(encoding) is DictEncoding else encoding
+        return replace(ours, world=world(), about=about, product_encoding=shown)
 
-        def learned() -> Any:
-            policy: Any = run.policy()
-            if not isinstance(policy, Acting):
-                return policy  # of an agent of the user's own
-            ours: Any = policy  # a dataclass
-            shown = None if type(encoding) is DictEncoding else encoding
-            return replace(ours, world=world(), about=about, product_encoding=shown)
+    def result(self) -> TrainingResult:
+        """Make the result, and tell the callbacks."""
+        with closing_callbacks([self]):
+            result = self._result()
+        self.callbacks.end(result)
+        return result
 
+    def _result(self) -> TrainingResult:
+        learner, config, seed, *_ = self.about
+        run = self.run
+        self._has_streak()  # it may be complete, although Ctrl-C came first
         return TrainingResult(
             learner,
             config,
@@ -265,11 +274,27 @@ class Loop:
             int(run.ends[0]),
             int(run.ends[1]),
             int(run.ends[2]),
-            run.logged(),
+            run.logged() if self.log else np.zeros((0, 3)),
             None if self.streak is None else self.streak.found,
             self.interrupted,
-            learned,
+            self._policy,
         )
+
+
+def _next(done: int, every: int) -> int:
+    """The next multiple."""
+    return (done // every + 1) * every
+
+
+@contextmanager
+def closing_callbacks(loops: Sequence[Loop]) -> Iterator[None]:
+    """Tell the callbacks if an error ends the training."""
+    try:
+        yield
+    except BaseException:
+        for loop in loops:
+            loop.callbacks.end(None)
+        raise
 
 
 def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
@@ -277,28 +302,25 @@ def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
     from cranium.learners.deep.vmap_seeds import learn_together
 
     going = list(loops)
-    try:
-        while going:
-            first, target = going[0], going[0].target
-            statuses = learn_together(_fused_runs(going), target - first.done)
-            for loop, status in zip(going, statuses, strict=True):
-                loop.check(status)
-            watch.show(first.done, first.exploration, first.run.ends, first.curve)
-            going = [loop for loop in going if not _is_through(loop, target)]
-    except KeyboardInterrupt:
-        for loop in going:
-            loop.interrupted = True
+    with closing_callbacks(loops):
+        try:
+            for loop in loops:
+                loop.begin()
+            while going:
+                first = going[0]
+                statuses = learn_together(_fused_runs(going), first.pause - first.done)
+                for loop, status in zip(going, statuses, strict=True):
+                    loop.check(status)
+                first.show(watch)
+                for loop in going:
+                    loop.settle()
+                going = [loop for loop in going if not loop.ended]
+        except KeyboardInterrupt:
+            for loop in going:
+                loop.interrupted = True
 
 
 def _fused_runs(loops: Sequence[Loop]) -> list[FusedRun]:
     from cranium.learners.deep.fused import FusedRun
 
     return [loop.run for loop in loops if isinstance(loop.run, FusedRun)]  # which all of them are
-
-
-def _is_through(loop: Loop, target: int) -> bool:
-    """Evaluate a loop if that is due, and return whether it has ended."""
-    streak = loop.has_streak()
-    if not streak and loop.done < target:
-        return False
-    return loop.evaluate_now() or streak or loop.done >= loop.steps

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cranium.automata.transition import Configuration
 from cranium.errors import CraniumError
+from cranium.learners.episode_log import EpisodeLog
 from cranium.learners.evaluation_result import Evaluation
 from cranium.learners.exploration import exploration_rule
 from cranium.learners.schedules import rate_at
@@ -48,6 +49,10 @@ class Run(Protocol):
 
     def learn(self, steps: int) -> int:
         """Take up to so many samples and learn from them."""
+
+    @property
+    def log(self) -> EpisodeLog:
+        """The log of the episodes, which ``logged`` brings up to date."""
 
     def logged(self, first: int = 0) -> NDArray[np.float64]:
         """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""

@@ -295,8 +295,10 @@ class PlannerAgent:
         known = np.flatnonzero(self.codes[: arrays.q.shape[0]] >= 0)
         codes = self.codes[known]
         row, x = np.nonzero(plan.stamp[codes] == plan.counts[0])
-        arrays.q[known[row], x] = values[plan.number[codes[row], x]]
-        return arrays.q
+        # Who asks for a policy on the way changes nothing of the one at the end.
+        q = arrays.q.copy() if everything else arrays.q
+        q[known[row], x] = values[plan.number[codes[row], x]]
+        return q
 
     def _values_of(self, plan: Any) -> NDArray[np.float64]:
         """Return the action values of all nodes: [N, A]."""

@@ -25,7 +25,7 @@ from cranium.learners.evaluation import (
     live_evaluator,
 )
 from cranium.learners.live_evaluation import named_seeds
-from cranium.learners.loop import TrainingResult
+from cranium.learners.result import TrainingResult
 from cranium.learners.sb3.buffers import require_sb3
 from cranium.learners.sb3.builder import counterfactual
 from cranium.worlds.protocols import Observation
