@@ -68,6 +68,7 @@ class LiveEvaluator(Evaluator):
         if not isinstance(seed, np.random.SeedSequence):
             seed = named_seeds(check_count("seed", seed, least=0), "evaluation")
         self.seeds = seed
+        self.evaluations = 0  # how many were made: each has seeds of its own
         self.discount = discount
         self.horizon = shortest_horizon(env, self.product.horizon)
         # What an environment calls its limit may mean something else: an episode is never cut off
@@ -87,7 +88,7 @@ class LiveEvaluator(Evaluator):
         If all episodes succeed and ``confirm`` is true, more are run, one of each instance in turn,
         until one fails or there are ``CONFIRMED`` of each. All of them are in the averages.
         """
-        drawing, acting = (np.random.default_rng(part) for part in self.seeds.spawn(1)[0].spawn(2))
+        drawing, acting = (np.random.default_rng(part) for part in self._next_seeds().spawn(2))
         options = [dict(each) for each in self.instances.values()]
         runs = [
             [self._episode(policy, each, drawing, acting) for _ in range(self.episodes)]
@@ -99,6 +100,7 @@ class LiveEvaluator(Evaluator):
                 done.append(self._episode(policy, each, drawing, acting))
                 good = good and bool(done[-1].success)
         returns, success, lengths, values, _ = np.array([np.mean(each, axis=0) for each in runs]).T
+        self.evaluations += 1  # not before: an evaluation that is interrupted is made anew
         return Evaluation(
             tuple(self.instances),
             success,
@@ -109,6 +111,11 @@ class LiveEvaluator(Evaluator):
             episodes=np.array([len(each) for each in runs]),
             notes=self._notes([run for each in runs for run in each]),
         )
+
+    def _next_seeds(self) -> np.random.SeedSequence:
+        """The seeds of the next evaluation: those that ``spawn`` would give."""
+        key = (*self.seeds.spawn_key, self.evaluations)
+        return np.random.SeedSequence(self.seeds.entropy, spawn_key=key)
 
     def _notes(self, runs: list[_Run]) -> tuple[str, ...]:
         cut = sum(run.is_cut for run in runs)
