@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Every script in benchmarks/ is in one of these, so that "make smoke" or "make smoke-deep" runs it.
 BENCHMARKS := step product learners learner_costs samples
 BENCHMARKS_DEEP := sb3_buffer deep network_inputs
-BENCHMARKS_LONG := continuous deviation sb3_shares qrmax
+BENCHMARKS_LONG := unrolling algorithm_1 continuous deviation sb3_shares qrmax
 BENCHMARKS_FUZZ := fuzz
 
 .PHONY: help reproduction demo test test-fast test-faults test-model test-llm test-ray test-sb3 check format docs pictures \
@@ -84,7 +84,7 @@ bench: $(VENV)/.bench  ## speed, as ratios against peers in the same run
 bench-deep: $(VENV)/.sb3 $(VENV)/.bench  ## the same for networks (installs torch, 1 GB)
 	for name in $(BENCHMARKS_DEEP); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-bench-long: $(VENV)/.sb3 $(VENV)/.bench  ## what networks learn with which settings (an hour and a half)
+bench-long: $(VENV)/.sb3 $(VENV)/.bench  ## what is learned with which settings (two hours)
 	for name in $(BENCHMARKS_LONG); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 fuzz: $(VENV)/.dev  ## a million changed files and texts: only errors of ours, none over 10 s or 2 GB (an hour)

@@ -8,10 +8,13 @@ greedy policy at the end, seed by seed. Takes half an hour.
 
 from __future__ import annotations
 
+import argparse
+from functools import partial
 from typing import Any
 
 import numpy as np
-from cases import run_cases
+from running import parse, write
+from studying import parser_of_studies, results_of
 
 import cranium
 from cranium.automata.step_cost import add_step_cost
@@ -36,23 +39,42 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def success(case: str, seed: int, most: int) -> float:
-    """The success of the greedy policy after the samples of a case."""
+def make(case: str) -> cranium.AutomatonAugmentedMDP:
+    """The office of a case."""
     told = CASES[case]
     task = add_step_cost(cranium.library.load("mail-delivery"), told.get("cost", 0.0))
     world = OfficeWorld(None, **told.get("world", {}))
-    env = cranium.product(world, task, horizon=told.get("horizon", LONG))
+    return cranium.product(world, task, horizon=told.get("horizon", LONG))
+
+
+def study_of(case: str, given: argparse.Namespace) -> cranium.Study:
+    """The study of a case: its learner is evaluated at the end."""
+    told = CASES[case]
     settings = {**NEAREST, **told.get("settings", {}), "batch": BATCH}
     settings["exploration"] = Schedule(**settings["exploration"])
-    steps = min(told.get("steps", STEPS), most)
-    result = cranium.train(env, "cdqn", steps=steps, seed=seed, evaluate_every=steps, **settings)
-    return float(result.evaluation.success.mean())
+    steps = min(told.get("steps", STEPS), given.most)
+    return cranium.Study(
+        f"deviation, {case}",
+        {case: partial(make, case)},
+        {"CQL": ("cdqn", settings)},
+        seeds=given.seeds,
+        steps=steps,
+        evaluate_every=steps,
+        measure="final_success",
+    )
 
 
-def tell(shares: list[float]) -> str:
-    """The mean, and each."""
-    return f"{np.mean(shares):.2f}: " + " ".join(f"{share:.2f}" for share in shares)
+def main() -> None:
+    """Run every case, and write the success of each seed."""
+    given = parse(parser_of_studies(__doc__, seeds=20), seeds=1, most=200, workers=1)
+    found = {}
+    for case in CASES:
+        (group,) = results_of(study_of(case, given), given).groups
+        found[case] = shares = [value or 0.0 for value in group.values]
+        each = " ".join(f"{share:.2f}" for share in shares)
+        print(f"{case:<45} {np.mean(shares):.2f}: {each}", flush=True)
+    write("deviation", found, smoke=given.smoke)
 
 
 if __name__ == "__main__":
-    run_cases("deviation", __doc__, CASES, success, tell)
+    main()

@@ -9,18 +9,19 @@ numbers are shown one-hot, jointly, or scaled, that with a greater learning rate
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
-from running import parse, parser_of, write
+from running import parse, write
+from studying import parser_of_studies, results_of
 
-from cranium.experiments import LocalEngine, NetworksConfig, Store
-from cranium.experiments.deep import ANYWHERE, LETTERS
-from cranium.experiments.records import Record
-from cranium.experiments.trial import Job, TrainingTrial
+import cranium
+from cranium.experiments.deep import BATCH, IMAGINED, NEAREST
+from cranium.learners import Schedule, TrainingResult
 
 COUNTERS: dict[str, dict[str, Any]] = {
     **{f"bits up to {clip}": {"counters": "bits", "clip": clip} for clip in (1, 2, 3, 10)},
@@ -33,53 +34,71 @@ CELLS: dict[str, dict[str, Any]] = {
 }
 
 
-def counters(seeds: int, steps: int) -> Iterator[Job]:
+def letters(times: tuple[int, int], **options: Any) -> gym.Env[Any, Any]:
+    """A^N B C D^N with N drawn from a range."""
+    return gym.make("cranium/Letter-anbcdn-v0", times=times, **options)
+
+
+def office() -> gym.Env[Any, Any]:
+    """The office of Figure "deep", begun anywhere."""
+    return gym.make("cranium/Office-mail-delivery-v0", mail=None, start="anywhere")
+
+
+def success_beyond(result: TrainingResult) -> float:
+    """The success of the greedy policy with greater N; it acts at random where it has no values."""
+    env = letters((4, 6), observation="paper")
+    return float(np.mean(cranium.evaluate(env, result.policy.with_unknown("random")).success))
+
+
+def learners_of(ways: dict[str, dict[str, Any]], **shared: Any) -> dict[str, Any]:
+    """Counterfactual DQN with each way of showing something."""
+    return {name: ("cdqn", {**shared, **told}) for name, told in ways.items()}
+
+
+def counters(given: argparse.Namespace) -> Iterator[cranium.Study]:
     """Each way of showing counters."""
-    for seed in range(seeds):
-        for name, told in COUNTERS.items():
-            trial = TrainingTrial(
-                "network-inputs",
-                name,
-                "N = 1..3",
-                world="Letter",
-                task="anbcdn",
-                learner="cdqn",
-                options={"times": [1, 3], "observation": "paper"},  # which does not give N away
-                settings={**told, "num_counterfactuals": 6, "exploration": 0.3},
-                steps=steps,
-                every=steps // 20,
-                until=None,
-                tested_on={"times": [4, 6], "observation": "paper"},
-            )
-            yield Job(trial, seed)
+    yield cranium.Study(
+        "network inputs, counters",
+        # which does not give N away
+        {"N = 1 to 3": partial(letters, (1, 3), observation="paper")},
+        learners_of(COUNTERS, num_counterfactuals=6, exploration=0.3),
+        seeds=given.seeds,
+        steps=given.steps,
+        evaluate_every=given.steps // 20,
+        measure=success_beyond,
+    )
 
 
-def cells(seeds: int, steps: int) -> Iterator[Job]:
+def cells(given: argparse.Namespace) -> Iterator[cranium.Study]:
     """Each way of showing cells."""
-    shared = {"methods": ("CQL",), "cases": (ANYWHERE, LETTERS)}
-    config = NetworksConfig(seeds, budget=steps, letters=steps, **shared)
-    for trial, seed in config.jobs(Store(Path())):
-        assert isinstance(trial, TrainingTrial)
-        for name, told in CELLS.items():
-            yield Job(replace(trial, method=name, settings={**trial.settings, **told}), seed)
+    nearest = {**NEAREST, "exploration": Schedule(**NEAREST["exploration"]), "batch": BATCH}
+    counting = {"batch": BATCH, "num_counterfactuals": IMAGINED}
+    for case, make, settings, looks in (
+        ("office, any start", office, nearest, 30),
+        ("letters, N drawn", partial(letters, (1, 3)), counting, 40),
+    ):
+        yield cranium.Study(
+            f"network inputs, cells, {case}",
+            {case: make},
+            learners_of(CELLS, **settings),
+            seeds=given.seeds,
+            steps=given.steps,
+            evaluate_every=given.steps // looks,
+            measure="final_success",
+        )
 
 
-def success(trial: TrainingTrial, record: Record) -> dict[str, float]:
-    """That of the greedy policy at the end, by case."""
-    assert record.done, record.error
-    found = {trial.case: record.result["success"], "N = 4..6": record.result.get("elsewhere")}
-    return {case: float(np.mean(list(each.values()))) for case, each in found.items() if each}
-
-
-def compare(what: str, given: Any) -> None:
+def compare(what: str, given: argparse.Namespace) -> None:
     """Train, test, and print a table."""
-    jobs = list(KINDS[what](given.seeds, given.steps))
     found: dict[str, list[float]] = {}
-    with LocalEngine(given.workers) as engine:
-        for number, (job, record) in enumerate(engine.run(jobs)):
-            for case, share in success(job.trial, record).items():
-                found.setdefault(f"{job.trial.method:20} {case}", []).append(share)
-                print(f"{number + 1} of {len(jobs)}: {job.trial.method}, {case}: {share:.2f}")
+    for study in KINDS[what](given):
+        for group in results_of(study, given).groups:
+            name = f"{group.method:20} {group.case}"
+            found[name] = [
+                float(np.mean(list(record.result["success"].values()))) for record in group.records
+            ]
+            if what == "counters":
+                found[f"{group.method:20} N = 4 to 6"] = [value or 0.0 for value in group.values]
     for name, shares in sorted(found.items()):
         always = sum(share == 1 for share in shares)
         print(f"{name:40} {np.mean(shares):.2f}  {always} of {len(shares)} always")
@@ -91,12 +110,10 @@ KINDS = {"counters": counters, "cells": cells}
 
 def main() -> None:
     """Compare one of them, or both."""
-    parser = parser_of(__doc__)
+    parser = parser_of_studies(__doc__, seeds=20)
     parser.add_argument("what", choices=KINDS, nargs="?", help="left out, both")
-    parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--steps", type=int, default=40_000)
-    parser.add_argument("--workers", type=int, default=None)
-    given = parse(parser, seeds=1, steps=200)
+    given = parse(parser, seeds=1, steps=200, workers=1)
     for what in [given.what] if given.what else KINDS:
         compare(what, given)
 
