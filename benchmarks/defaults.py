@@ -27,7 +27,7 @@ from cranium.learners import TrainingResult, train
 from cranium.learners.registry import choose_config
 
 BUDGETS = {"ql": 400_000, "cql": 400_000, "hrm": 400_000, "planner": 30_000}
-LOOKS = 50
+LOOKS = 25
 ENOUGH, OWN_BEST = 0.95, 0.9
 
 
@@ -72,17 +72,19 @@ def final_share(result: TrainingResult) -> float:
     return float(result.curve[-1, 2])
 
 
-def study(panel: str, seeds: int, most: int, learners: list[str]) -> cranium.Study:
-    """All learners on a panel."""
+def study(panel: str, given: Any, learners: list[str]) -> cranium.Study:
+    """All learners on a panel, or on those of its worlds that are asked for."""
+    most = given.most
     return cranium.Study(
         f"defaults, {panel} panel, {most} samples at most",
         problems={
             f"{name}, task {number + 1}": functools.partial(make, panel, name, number)
             for name in PANELS[panel]
+            if given.only in name
             for number in (0, 1)
         },
         learners={name: Default(name, min(BUDGETS[name], most)) for name in learners},
-        seeds=seeds,
+        seeds=given.seeds,
         steps=most,
         measure=final_share,
     )
@@ -125,7 +127,7 @@ def tell(case: str, learner: str, found: dict[str, Any]) -> str:
 def measure(panel: str, given: Any, folder: Path) -> dict[str, Any]:
     """Run what is missing of a panel, print its table, and return it."""
     learners = given.learners.split(",")
-    grid = study(panel, given.seeds, given.most, learners)
+    grid = study(panel, given, learners)
     grid.run(folder / panel, workers=given.workers)
     results = grid.results()
     found: dict[str, Any] = {}
@@ -155,6 +157,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--most", type=int, default=400_000, help="samples of each run")
     parser.add_argument("--panel", choices=[*PANELS, "both"], default="both")
+    parser.add_argument("--only", default="", help="the worlds whose names contain this")
     parser.add_argument("--learners", default="ql,cql,hrm,planner")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     given = parse(parser, seeds=1, most=50, panel="tuning", learners="cql", workers=1)

@@ -10,7 +10,9 @@ for the discount, which is the peer's 0.9. Each line tells, over the seeds,
   was used up, the median samples, and the share of the optimum at the end and at its best;
 - what the peer publishes for itself (by its own test).
 
-Takes half an hour on two cores; ``--only "map1 exp1"`` is one row.
+Takes half an hour on two cores; ``--only "map1 exp1"`` is one row. The peer's own learner runs
+beside ours in the same worlds if its environment is there:
+``python -c "import qrmax_peer as p; p.install(p.PLACE)"`` in this folder makes it (``out/qrmax``).
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ from typing import Any
 import numpy as np
 from cases import run_cases
 from qrmax_judge import HonestTest, Judge, PublishedTest
+from qrmax_peer import PLACE, Peer, is_installed
 from qrmax_rows import ROWS, best_of
 from qrmax_world import DISCOUNT, problem
 
 from cranium._runtime.jit import whole_compilations
 from cranium.learners import training
 
-BUDGETS = {"planner": 40_000, "cql": 200_000}
+PEER = "QR-MAX-RM 0.2.0"
+BUDGETS = {"planner": 40_000, "cql": 200_000, **({PEER: 40_000} if is_installed(PLACE) else {})}
 CHUNK = 20
 """The end of an episode is noticed after at most so many samples."""
 LOOKS = 100
@@ -42,6 +46,9 @@ CASES = {
 
 class Trainee:
     """One of our learners in a row's world, sample by sample."""
+
+    cpu = 0.0
+    """The CPU seconds of other processes."""
 
     def __init__(self, name: str, task: str, learner: str, seed: int, most: int) -> None:
         told = {"steps": most, "seed": seed, "discount": DISCOUNT}
@@ -62,6 +69,11 @@ class Trainee:
             if run.samples % every < CHUNK:
                 yield False, False
 
+    @property
+    def samples(self) -> int:
+        """The number of samples so far."""
+        return int(self.run.samples)
+
     def greedy(self) -> Any:
         """The greedy policy: an action for each pair of a state and a configuration."""
         run = self.run
@@ -73,14 +85,18 @@ def measure(case: str, seed: int, most: int) -> dict[str, Any]:
     name, task, learner = CASES[case]
     budget = min(BUDGETS[learner], most)
     judge = Judge(problem(name, task))
-    trainee = Trainee(name, task, learner, seed, budget)
+    trainee: Any
+    if learner == PEER:
+        trainee = Peer(PLACE, judge.model, seed)
+    else:
+        trainee = Trainee(name, task, learner, seed, budget)
     theirs, honest = PublishedTest(judge), HonestTest(judge)
     begin = time.process_time()
     for ended, paid in trainee.episodes(budget, max(budget // LOOKS, 1)):
         if not ended:
-            honest.look(trainee.run.samples, trainee.greedy())
+            honest.look(trainee.samples, trainee.greedy())
         elif theirs.passed is None:
-            theirs.episode(trainee.run.samples, paid=paid, greedy=trainee.greedy)
+            theirs.episode(trainee.samples, paid=paid, greedy=trainee.greedy)
     return {
         "row": (name, task),
         "theirs": theirs.passed,
@@ -88,8 +104,7 @@ def measure(case: str, seed: int, most: int) -> dict[str, Any]:
         "honest": honest.passed,
         "share": honest.looks[-1][1],
         "best": max(share for _, share in honest.looks),
-        "episodes": int(trainee.run.ends[0]),
-        "cpu": time.process_time() - begin,
+        "cpu": time.process_time() - begin + trainee.cpu,
         "looks": honest.looks,
     }
 

@@ -160,3 +160,19 @@ def test_a_policy_is_judged_by_its_exact_value_and_has_to_stay_good():
     found.look(130, worse)
     found.look(140, judge.best)
     assert found.passed is None
+
+
+def test_the_peer_is_told_the_same_world_and_machine_as_arrays():
+    judge, office = judge_of("map1", "exp1"), module("qrmax_world").SlipperyOffice("map1")
+    told = module("qrmax_peer")._arrays(judge.model)
+    states, space = judge.model.world.states, judge.model.space
+    names = [place.state for place in space.configurations]
+    u0, u1, u2 = (names.index(name) for name in ("u0", "u1", "u2"))
+    assert (told["begin"], sorted(told["alive"])) == (u0, sorted([u0, u1]))
+    for number, cell in enumerate(states):
+        event = office.at.get(cell)
+        assert told["ended"][number] == (cell in office.plants)
+        assert told["after"][u0][number] == (u1 if str(event).startswith("coffee") else u0)
+        assert (told["after"][u1][number], told["paid"][u1][number]) == (
+            (u2, 1.0) if event == "O" else (u1, 0.0)
+        )
