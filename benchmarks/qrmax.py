@@ -29,7 +29,7 @@ from qrmax_rows import ROWS, best_of
 from qrmax_world import DISCOUNT, problem
 
 from cranium._runtime.jit import whole_compilations
-from cranium.learners import training
+from cranium.learners.preparation import prepare_loop
 
 PEER = "QR-MAX-RM 0.2.0"
 BUDGETS = {"planner": 40_000, "cql": 200_000, **({PEER: 40_000} if is_installed(PLACE) else {})}
@@ -53,7 +53,7 @@ class Trainee:
     def __init__(self, name: str, task: str, learner: str, seed: int, most: int) -> None:
         told = {"steps": most, "seed": seed, "discount": DISCOUNT}
         with whole_compilations():
-            self.run: Any = training._prepare(problem(name, task), learner, **told).run
+            self.run: Any = prepare_loop(problem(name, task), learner, **told).run
 
     def episodes(self, most: int, every: int) -> Iterator[tuple[bool, bool]]:
         """Learn; tell when an episode has ended, whether one was paid, and when a look is due."""
