@@ -33,7 +33,6 @@ from stable_baselines3 import DQN
 
 import cranium
 from cranium.experiments import LocalEngine
-from cranium.experiments.trial import Job, TrainingTrial
 from cranium.learners.sb3 import counterfactual
 
 ROOMS = ("a", "b", "c", "d")
@@ -122,21 +121,18 @@ def cold(steps: int) -> Callable[[], float]:
 
 def seeds(steps: int, count: int) -> float:
     """Seconds of several seeds, on all cores."""
-    trial = TrainingTrial(
-        "bench",
-        "CQL",
+    study = cranium.Study(
         "patrol",
-        world="ToroOffice",
-        task="toro-patrol",
-        learner="cdqn",
-        settings=OURS,
+        {"patrol": ("ToroOffice", "library:toro-patrol")},
+        {"CQL": ("cdqn", OURS)},
+        seeds=count,
         steps=steps,
-        every=steps,
-        until=None,
+        evaluate_every=steps,
+        until="budget",
     )
     begin = time.perf_counter()
     with LocalEngine() as engine:
-        for _, record in engine.run([Job(trial, seed) for seed in range(count)]):
+        for _, record in engine.run(study.trials):
             assert record.done, record.error
     return time.perf_counter() - begin
 

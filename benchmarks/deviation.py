@@ -18,8 +18,7 @@ from studying import parser_of_studies, results_of
 
 import cranium
 from cranium.automata.step_cost import add_step_cost
-from cranium.experiments.deep import BATCH, NEAREST, PAPER
-from cranium.learners import Schedule
+from cranium.paper.deep import BATCH, NEAREST, PAPER
 from cranium.worlds import OfficeWorld
 
 STEPS, PUBLISHED, LONG, SHORT = 40_000, 12_000, 1_000, 100
@@ -51,7 +50,6 @@ def study_of(case: str, given: argparse.Namespace) -> cranium.Study:
     """The study of a case: its learner is evaluated at the end."""
     told = CASES[case]
     settings = {**NEAREST, **told.get("settings", {}), "batch": BATCH}
-    settings["exploration"] = Schedule(**settings["exploration"])
     steps = min(told.get("steps", STEPS), given.most)
     return cranium.Study(
         f"deviation, {case}",

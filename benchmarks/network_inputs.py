@@ -20,8 +20,8 @@ from running import parse, write
 from studying import parser_of_studies, results_of
 
 import cranium
-from cranium.experiments.deep import BATCH, IMAGINED, NEAREST
-from cranium.learners import Schedule, TrainingResult
+from cranium.learners import TrainingResult
+from cranium.paper.deep import BATCH, IMAGINED, NEAREST
 
 COUNTERS: dict[str, dict[str, Any]] = {
     **{f"bits up to {clip}": {"counters": "bits", "clip": clip} for clip in (1, 2, 3, 10)},
@@ -71,7 +71,7 @@ def counters(given: argparse.Namespace) -> Iterator[cranium.Study]:
 
 def cells(given: argparse.Namespace) -> Iterator[cranium.Study]:
     """Each way of showing cells."""
-    nearest = {**NEAREST, "exploration": Schedule(**NEAREST["exploration"]), "batch": BATCH}
+    nearest = {**NEAREST, "batch": BATCH}
     counting = {"batch": BATCH, "num_counterfactuals": IMAGINED}
     for case, make, settings, looks in (
         ("office, any start", office, nearest, 30),

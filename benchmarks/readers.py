@@ -31,11 +31,10 @@ from support.mutations import (
 import cranium
 from cranium.aamdp import BoxEncoding
 from cranium.episodes import load_episode, record, save_episode
-from cranium.experiments import ComplexityConfig, LetterConfig, OfficeConfig, Store
-from cranium.experiments.aggregate import aggregate_tasks
-from cranium.experiments.configs import config_to_dict
+from cranium.experiments import Store
 from cranium.experiments.records import FORMAT, DamagedRecordWarning
 from cranium.experiments.results import format_summary, read_study, summary_to_dict, to_rows
+from cranium.paper import ComplexityConfig, LetterConfig, OfficeConfig
 from cranium.tables.configurations import reachable_configurations
 from cranium.worlds import LetterEnv, PointWorld
 
@@ -176,19 +175,21 @@ def _results() -> Iterator[tuple[str, Reader]]:
     ]
     folders = [Path(tempfile.mkdtemp(prefix="cranium-fuzz-")) for _ in configs]
     for config, folder in zip(configs, folders, strict=True):
-        (folder / "experiment.json").write_text(json.dumps(config_to_dict(config)))
+        manifest = config.study().manifest(Store(folder))
+        (folder / "experiment.json").write_text(manifest.to_json())
+    manifests = [config.study().manifest(Store(Path("nowhere"))).to_data() for config in configs]
 
-    def make_settings(rng: random.Random) -> bytes:
-        content = write_document(mutate_document(config_to_dict(rng.choice(configs)), rng)).encode()
+    def make_manifest(rng: random.Random) -> bytes:
+        content = write_document(mutate_document(rng.choice(manifests), rng)).encode()
         return mutate_bytes(content, rng) if rng.random() < 0.05 else content
 
-    def read_settings(content: bytes, path: Path) -> None:
+    def read_manifest(content: bytes, path: Path) -> None:
         folder = path.parent / "study"
         folder.mkdir(exist_ok=True)
         (folder / "experiment.json").write_bytes(content)
         _use(folder)
 
-    yield "experiment.json", Reader(make_settings, read_settings, ".json", 4)
+    yield "experiment.json", Reader(make_manifest, read_manifest, ".json", 4)
 
     jobs = [
         list(config.jobs(Store(folder))) for config, folder in zip(configs, folders, strict=True)
@@ -235,10 +236,8 @@ def _record(job: Any, rng: random.Random) -> dict[str, Any]:
     if job.trial.experiment != "complexity":
         found = {
             "samples": 200, "taken": 300, "episodes": 7, "overflows": 0,
-            "success": {"1 item": 1.0}, "streak": 3,
-            "values": [0.5], "optimum": [0.7], "curve": [[100, 0.5, 0.1], [200, 1.0, 0.5]],
-            "rates": [[100, 0.5]],
-            "elsewhere": {"2 items": 0.5},
+            "success": {"1 item": 1.0}, "returns": {"1 item": 1.0}, "lengths": {"1 item": 9.0},
+            "curve": [[100, 0.5, 0.1, 9.0], [200, 1.0, 0.5, 9.0]],
         }  # fmt: skip
         for key in rng.sample(sorted(found), rng.randrange(4)):
             del found[key]
@@ -255,6 +254,6 @@ def _use(folder: Path) -> None:
         warnings.simplefilter("ignore", DamagedRecordWarning)
         study = read_study(folder)
         to_rows([study])
-        for group in (*study.groups, *aggregate_tasks(study)):
+        for group in (*study.groups, *study.sums):
             summary_to_dict(group)
             format_summary(group)

@@ -21,8 +21,8 @@ from cranium.cli.arguments import parse_count, parse_world_options
 from cranium.cli.ask import _read_events
 from cranium.cli.train import _parse_settings
 from cranium.errors import CraniumError
-from cranium.experiments import load_configs
 from cranium.languages import parse_language
+from cranium.paper import load_configs
 
 EVENTS = ["mail", "person", "decoration", "M", "P", "a", "b"]
 

@@ -20,8 +20,9 @@ import cranium
 from cranium._runtime.terminal import as_json, visible
 from cranium.aamdp.registry import make_env
 from cranium.cli import app
-from cranium.experiments import ComplexityConfig, LocalEngine, Store, run
+from cranium.experiments import LocalEngine, Store
 from cranium.formats import library
+from cranium.paper import ComplexityConfig, run
 
 SOURCE = Path(cranium.__file__).parent
 EVIL = {
@@ -228,7 +229,8 @@ def damaged(folder):
 
 def keyed(folder):
     place, _ = results(folder)
-    (place / "experiment.json").write_text(json.dumps({"experiment": "complexity", ALL: 1}))
+    told = json.loads((place / "experiment.json").read_text())
+    (place / "experiment.json").write_text(json.dumps({**told, ALL: 1}))
     return place
 
 

@@ -69,7 +69,7 @@ def check_picture(path: Path) -> None:
 
 def check_tables() -> None:
     shown = call("results", "results")
-    for word in ("planner", "all N, one machine", "CRM+RS", "3 of 3", "coffee and mail"):
+    for word in ("planner", "N = 1 to 2", "CRM+RS", "3 of 3", "coffee and mail"):
         assert word in shown
     told = json.loads(call("results", "results", "--json"))
     assert list(told) == QUICK

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import FrozenInstanceError, fields, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cranium.errors import (
     DuplicateNameError,
@@ -13,22 +16,23 @@ from cranium.errors import (
     InvalidArgumentError,
     UnknownNameError,
 )
-from cranium.experiments import (
+from cranium.experiments import Record, Store
+from cranium.experiments.tuning import score_of
+from cranium.learners.registry import choose_config
+from cranium.paper import (
     ComplexityConfig,
     LetterConfig,
     OfficeConfig,
-    Record,
     RewardMachinesConfig,
-    Store,
     list_experiments,
     load_configs,
     make_config,
 )
-from cranium.experiments.configs import config_to_dict
-from cranium.experiments.grid_search import TUNING_SEED, list_settings, tune
-from cranium.experiments.letter import METHODS
-from cranium.experiments.trial import TrainingTrial
-from cranium.learners.registry import choose_config
+from cranium.paper.config import config_to_dict
+from cranium.paper.grids import METHODS, list_settings
+from cranium.paper.problems import PaperProblem
+from cranium.studies import Candidates, Method, Study
+from cranium.studies.definition import TUNING_SEED
 
 EVERY = pytest.mark.parametrize("name", list(list_experiments()))
 
@@ -195,10 +199,15 @@ def test_the_protocols_of_the_letter_experiment_do_not_share_a_folder():
 # Tuning
 
 
-def learning(**more):
-    return TrainingTrial(
-        "letter", "CQL", "N = 1", world="Letter", task="anbcdn", learner="cql", **more
-    )
+RATES = (0.1, 0.2, 0.3)
+
+
+def tuned(rates=RATES, seeds=3, **more):
+    """A study that tunes a learning rate."""
+    search = Candidates([{"learning_rate": rate} for rate in rates], seeds, **more)
+    problem = PaperProblem("Letter", "anbcdn", {"times": 1})
+    learner = Method("cql", {"configurations": "seen"}, tune=search)
+    return Study("letter", {"N = 1": problem}, {"CQL": learner}, seeds=1, steps=1000)
 
 
 def fill(store, jobs, samples):
@@ -207,6 +216,7 @@ def fill(store, jobs, samples):
     for job in jobs:
         found = samples[job.trial.settings["learning_rate"]][job.seed - TUNING_SEED]
         done = found != "failed"
+        result = {"taken": 9, "success": {}, "returns": {}, "lengths": {}, "curve": []}
         store.save(
             job,
             Record(
@@ -214,7 +224,7 @@ def fill(store, jobs, samples):
                 job.trial.key,
                 job.seed,
                 "done" if done else "failed",
-                {"samples": found} if done else {},
+                {"samples": found, **result} if done else {},
                 None if done else "Traceback",
                 0.0,
                 0.0,
@@ -237,33 +247,53 @@ def fill(store, jobs, samples):
     ],
 )
 def test_the_best_solved_most_and_then_has_the_least_median(tmp_path, samples, best):
-    store = Store(tmp_path)
-    candidates = [{"learning_rate": rate} for rate in samples]
-    jobs, chosen = tune(learning(), candidates, 3, 1000, store)
-    assert chosen is None
-    assert len(jobs) == 9
+    store, study = Store(tmp_path), tuned()
+    jobs = study.jobs(store)
+    assert [job.trial.stage for job in jobs] == ["tuning"] * 9
     fill(store, jobs, samples)
-    again, chosen = tune(learning(), candidates, 3, 1000, store)
+    *again, final = study.jobs(Store(tmp_path))
     assert again == jobs
-    assert chosen.settings == {"learning_rate": best}
-    assert chosen.stage == "final"
+    assert final.trial.settings["learning_rate"] == best
+    assert final.trial.settings["configurations"] == "seen"
+    assert final.trial.stage == "final"
+
+
+@given(
+    st.lists(st.integers(1, 3_000_000) | st.none(), min_size=5, max_size=5),
+    st.lists(st.integers(1, 3_000_000) | st.none(), min_size=5, max_size=5),
+)
+def test_scores_order_candidates_as_the_rule_says(one, other):
+    def rank(values):
+        filled = [3_000_000 if value is None else value for value in values]
+        return values.count(None), statistics.median(filled), statistics.fmean(filled)
+
+    scores = [
+        score_of(values, lower_is_better=True, budget=3_000_000, failed=False)
+        for values in (one, other)
+    ]
+    assert (scores[0] < scores[1]) == (rank(one) < rank(other))
 
 
 def test_nothing_is_chosen_while_a_trial_is_missing(tmp_path):
-    store, candidates = Store(tmp_path), [{"learning_rate": 0.1}, {"learning_rate": 0.2}]
-    jobs, _ = tune(learning(), candidates, 2, 1000, store)
+    store, study = Store(tmp_path), tuned(RATES[:2], 2)
+    jobs = study.jobs(store)
     fill(store, jobs[:-1], {0.1: [1, 1], 0.2: [1, 1]})
-    assert tune(learning(), candidates, 2, 1000, store)[1] is None
+    assert study.jobs(Store(tmp_path)) == jobs
 
 
 def test_tuning_trials_have_a_budget_and_settings_of_their_own(tmp_path):
-    base = learning(settings={"configurations": "seen"}, steps=500)
-    candidates = [{"learning_rate": 0.1}, {"learning_rate": 0.2}]
-    for budget, steps in ((100, 100), (9000, 500)):
-        jobs, _ = tune(base, candidates, 1, budget, Store(tmp_path))
-        assert [job.trial.steps for job in jobs] == [steps, steps]
-        assert jobs[1].trial.settings == {"configurations": "seen", "learning_rate": 0.2}
+    for more, steps, until in (
+        ({"steps": 100}, 100, "solved"),
+        ({"steps": {"N = 1": 50}, "until": "budget"}, 50, None),
+        ({"steps": {"N = 2": 50}}, 1000, "solved"),
+        ({}, 1000, "solved"),
+    ):
+        jobs = tuned(RATES[:2], 1, **more).jobs(Store(tmp_path))
+        assert [(job.trial.steps, job.trial.until) for job in jobs] == [(steps, until)] * 2
+        assert jobs[1].trial.settings["configurations"] == "seen"
+        assert jobs[1].trial.settings["learning_rate"] == 0.2
         assert {job.trial.stage for job in jobs} == {"tuning"}
+        assert {job.seed for job in jobs} == {TUNING_SEED}
 
 
 @pytest.mark.parametrize("config", [LetterConfig(trials=5), OfficeConfig(trials=5)])
@@ -273,7 +303,7 @@ def test_what_was_chosen_is_tried_on_fresh_seeds(config, tmp_path):
     tuning = [job for job in jobs if job.trial.stage == "tuning"]
     rates = (0.25, 0.5, 0.75, 1.0)
     fill(store, tuning, {rate: [1] * config.tuning_trials for rate in rates})
-    every = config.jobs(store)
+    every = config.jobs(Store(tmp_path))
     final = [job for job in every if job.trial.stage == "final"]
     assert {job.seed for job in final} == set(range(5))
     assert {job.seed for job in tuning} == {TUNING_SEED + n for n in range(config.tuning_trials)}

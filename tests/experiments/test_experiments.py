@@ -11,17 +11,13 @@ import pytest
 from support.engines import InProcessEngine
 
 from cranium.errors import FileFormatError, RecordError
-from cranium.experiments import (
-    ComplexityConfig,
-    LetterConfig,
-    LocalEngine,
-    OfficeConfig,
-    RewardMachinesConfig,
-    run,
-)
-from cranium.experiments.complexity import MACHINES
-from cranium.experiments.results import export, find_studies, read_study, to_rows
+from cranium.experiments import LocalEngine, Store
+from cranium.experiments.results import export, find_studies, read_studies, read_study, to_rows
 from cranium.experiments.statistics import summarise
+from cranium.paper import ComplexityConfig, LetterConfig, OfficeConfig, RewardMachinesConfig, run
+from cranium.paper.complexity import MACHINES
+from cranium.paper.config import read_config
+from cranium.paper.reward_machines import CASES
 
 pytestmark = pytest.mark.slow
 
@@ -39,12 +35,13 @@ def finished(config, folder):
     assert (outcome.failed, outcome.interrupted) == ([], False)
     assert outcome.ran == len(outcome.jobs)
     study = read_study(folder)
-    assert study.config == config
+    assert study.config == config.study().manifest(Store(folder))
+    assert read_config(study, type(config)) == config
     assert (study.missing, study.failed) == (0, ())
     assert all(len(group.records) == group.wanted == config.trials for group in study.groups)
     for group in study.groups:
         assert [record.seed for record in group.records] == list(range(config.trials))
-        assert group.values == tuple(config.value(record.result) for record in group.records)
+        assert group.values == tuple(study.config.value_of(record) for record in group.records)
         assert group.summary == summarise(group.values)
     return study
 
@@ -58,16 +55,23 @@ def test_the_letter_experiment(tmp_path):
         assert group.summary.solved == 2
         assert all(value % 100 == 0 for value in group.values)  # it is looked at every 100 samples
         assert group.config["settings"].keys() >= {"learning_rate", "exploration"}
-    assert study.group("CRM", "N = 1").config["unroll"] == 1
-    assert study.group("CQL", "N = 1").config["unroll"] is None
+    made = {g.method: g.config["problem"]["made with"] for g in study.groups}
+    assert made["CRM"]["unrolled"] == 1
+    assert "unrolled" not in made["CQL"]
     assert study.group("CQL", "N = 2") is None
 
 
-def test_the_case_in_which_n_is_drawn_is_for_machines_that_count(tmp_path):
+def test_reward_machines_are_unrolled_for_each_n_and_once_for_all(tmp_path):
     config = replace(LETTER, times=(1, 2), trials=1)
-    cases = {trial.case for trial in config.fair_trials() if trial.method == "CQL"}
-    assert cases == {"N = 1", "N = 2", "N = 1 to 2"}
-    assert {t.case for t in config.fair_trials() if t.method == "CRM"} == {"N = 1", "N = 2"}
+    limits = {
+        (job.trial.method, job.trial.case): job.trial.problem["made with"].get("unrolled")
+        for job in config.jobs(Store(tmp_path))
+    }
+    cases = ("N = 1", "N = 2", "N = 1 to 2")
+    assert limits == {
+        **{("CQL", case): None for case in cases},
+        **{("CRM", case): limit for case, limit in zip(cases, (1, 2, 2), strict=True)},
+    }
 
 
 def test_the_protocol_of_the_paper(tmp_path):
@@ -77,7 +81,8 @@ def test_the_protocol_of_the_paper(tmp_path):
     (record,) = group.records
     assert group.values == (record.result["streak"],)
     assert group.config["until"] == 100
-    assert group.config["options"] == {"times": 1, "observation": "cell"}
+    told = group.config["problem"]["made with"]["options"]
+    assert told == {"times": 1, "observation": "cell"}
     assert record.result["elsewhere"].keys() == {"A once"}
 
 
@@ -90,8 +95,8 @@ def test_the_office_experiment(tmp_path):
         for record in group.records:
             curve = record.result["curve"]
             assert curve[-1][0] == record.result["taken"] == group.config["steps"]
-            assert all(len(point) == 3 for point in curve)
-            solved = [samples for samples, success, _ in curve if success == 1]
+            assert all(len(point) == 4 for point in curve)
+            solved = [samples for samples, success, *_ in curve if success == 1]
             assert record.result["samples"] == (solved[0] if solved else None)
     assert study.group("planner", OFFICE.case).summary.solved == 2
 
@@ -104,7 +109,7 @@ def test_the_baselines(tmp_path):
     for group in study.groups:
         assert group.summary.run == 2
         for record in group.records:
-            assert len(record.result["optimal rates"]) == len(group.config["task"].split("+"))
+            assert len(record.result["optimal rates"]) == len(CASES[group.case].split("+"))
             assert all(place % 1000 == 0 for place, _ in record.result["rates"])
 
 
@@ -156,13 +161,15 @@ def test_a_folder_can_be_moved(tmp_path):
     assert run(COMPLEXITY, tmp_path / "new", InProcessEngine()).ran == 0
 
 
-def test_studies_are_found_in_the_order_of_the_paper(tmp_path):
-    for name in ("office", "letter-paper", "zebra", "complexity", "letter"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "experiment.json").write_text("{}")
+def test_studies_are_read_in_the_order_of_the_paper(tmp_path):
+    paper = replace(PAPER, methods=("CRM",))
+    for config in (OFFICE, COMPLEXITY, paper, LETTER):
+        (tmp_path / config.folder).mkdir()
+        text = config.study().manifest(Store(tmp_path)).to_json()
+        (tmp_path / config.folder / "experiment.json").write_text(text)
     (tmp_path / "empty").mkdir()
-    found = [path.name for path in find_studies(tmp_path)]
-    assert found == ["letter", "letter-paper", "complexity", "office", "zebra"]
+    found = [study.folder.name for study in read_studies(tmp_path)]
+    assert found == ["letter", "letter-paper", "complexity", "office"]
     assert find_studies(tmp_path / "office") == [tmp_path / "office"]
     for nothing in (tmp_path / "empty", tmp_path / "missing"):
         with pytest.raises(RecordError, match=str(nothing)):
@@ -180,8 +187,8 @@ def test_studies_are_found_in_the_order_of_the_paper(tmp_path):
         b"[" * 100_000,
         b'{"experiment": "leter"}',
         b'{"experiment": []}',
-        b'{"experiment": "letter", "trials": "x"}',
-        b'{"experiment": "letter", "trials": 0}',
+        b'{"experiment": "letter", "trials": 3}',
+        b'{"experiment": "study", "format": 2, "study": "a"}',
     ],
     ids=range(10),
 )

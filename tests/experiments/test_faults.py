@@ -11,11 +11,11 @@ import sys
 import threading
 from collections import Counter
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from support.engines import InProcessEngine
+from support.trials import Given, training
 from support.waiting import call_within_a_minute
 
 from cranium.errors import (
@@ -27,38 +27,20 @@ from cranium.errors import (
     RecordError,
     UnknownNameError,
 )
-from cranium.experiments import (
-    ComplexityConfig,
-    DamagedRecordWarning,
-    LocalEngine,
-    Store,
-    load_configs,
-    local_engine,
-    run,
-)
-from cranium.experiments.execution import run_trial
+from cranium.experiments import DamagedRecordWarning, LocalEngine, Store, local_engine
 from cranium.experiments.faults import find_machine_fault
 from cranium.experiments.local_engine import HOPELESS, TRIES
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
-from cranium.experiments.trial import Job, TrainingTrial
+from cranium.experiments.trial import Job, run_trial
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study
+from cranium.paper import ComplexityConfig, load_configs, run
 
 pytestmark = pytest.mark.slow
 
 CONFIG = ComplexityConfig(trials=2, most=1)
 JOBS = 8
-
-
-@dataclass(frozen=True)
-class Given(ComplexityConfig):
-    """An experiment of these jobs."""
-
-    given: tuple[Job, ...] = ()
-
-    def jobs(self, store):
-        return list(self.given)
 
 
 def records_in(folder):
@@ -155,8 +137,9 @@ def note(what):
 EARLY
 
 from cranium.errors import CraniumError
-from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
-from cranium.experiments.execution import run_trial
+from cranium.experiments import LocalEngine, local_engine
+from cranium.paper import ComplexityConfig, run
+from cranium.experiments.trial import run_trial
 
 LATE
 
@@ -268,10 +251,7 @@ def damage_always(folder, damage, until, done):
 def test_a_cache_that_is_emptied_during_a_run_makes_no_trial_fail(
     tmp_path, monkeypatch, capfd, damage
 ):
-    trial = TrainingTrial(
-        "x", "Q-learning", "", world="Letter", task="anbcdn", learner="ql",
-        steps=2000, every=2000, until=None, counter_limit=3,
-    )  # fmt: skip
+    trial = training("ql", steps=2000, evaluate_every=2000, until="budget")
     config = Given(given=tuple(Job(trial, seed) for seed in range(6)))
     expected = {job: run_trial(job.trial, job.seed) for job in config.given}
     cache, stop, done = tmp_path / "cache", threading.Event(), []
@@ -305,7 +285,20 @@ def files_of_at_most(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, (before, hard))
 
 
+class Interrupted(InProcessEngine):
+    """Stops before anything has run; the manifest is there."""
+
+    def run(self, jobs):
+        raise RuntimeError("no engine")
+        yield
+
+
 def test_a_disk_that_is_full_stops_the_run_and_leaves_no_half_record(tmp_path):
+    with files_of_at_most(600), pytest.raises(FileAccessError, match="File too large"):
+        run(CONFIG, tmp_path, InProcessEngine())
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(RuntimeError), files_of_at_most(100_000):
+        run(CONFIG, tmp_path, Interrupted())
     with files_of_at_most(600), pytest.raises(FileAccessError, match="File too large"):
         run(CONFIG, tmp_path, InProcessEngine())
     assert [path.name for path in tmp_path.iterdir()] == ["experiment.json"]

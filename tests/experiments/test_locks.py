@@ -17,10 +17,11 @@ from support.engines import InProcessEngine
 
 from cranium._runtime.processes import start_time, this_machine
 from cranium.errors import EngineError, FileAccessError
-from cranium.experiments import ComplexityConfig, Store, local_engine, locks, run, runner
-from cranium.experiments.execution import run_trial
+from cranium.experiments import Store, local_engine, locks, runner
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import read_record
+from cranium.experiments.trial import run_trial
+from cranium.paper import ComplexityConfig, run
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import pickle
 from dataclasses import replace
 
 import pytest
@@ -17,15 +19,16 @@ from cranium.errors import (
     TranscriptError,
     UnknownNameError,
 )
-from cranium.experiments import LocalEngine, NaturalLanguageConfig, Store, run
-from cranium.experiments.execution import run_trial
+from cranium.experiments import LocalEngine, Store
 from cranium.experiments.results import read_study
-from cranium.experiments.trial import TrainingTrial
-from cranium.figures.natural_language import caption
+from cranium.experiments.study_trial import pack
+from cranium.experiments.trial import run_trial
 from cranium.figures.page import write_report
-from cranium.figures.studies import draw_study, find_machines
+from cranium.figures.studies import draw_study
 from cranium.formats import library
 from cranium.formats.files import loads
+from cranium.paper import NaturalLanguageConfig, run
+from cranium.paper.natural_language import caption, find_machines
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +63,11 @@ def test_a_small_study_is_run_read_and_drawn(tmp_path):
     outcome = run(SMALL, tmp_path, LocalEngine(2))
     assert (outcome.failed, outcome.ran) == ([], len(outcome.jobs))
     study = read_study(tmp_path)
-    assert (study.config, study.missing, study.tuning) == (SMALL, 0, 24)
+    assert (study.config, study.missing, study.tuning) == (
+        SMALL.study().manifest(Store(tmp_path)),
+        0,
+        24,
+    )
     assert study.methods == ["CQL", "CRM", "planner"]
     for group in study.groups:
         assert (group.summary.solved, len(group.records)) == (2, 2)
@@ -81,9 +88,10 @@ def test_the_words_come_first_and_everything_else_has_their_machine(tmp_path):
     (words,) = PLANNER.jobs(store)
     assert (words.trial.stage, words.seed) == ("first", 0)
     run(PLANNER, tmp_path, InProcessEngine())
-    task, (again, *others) = PLANNER.found(store), PLANNER.jobs(store)
+    task, (again, *others) = store.find(words).result, PLANNER.jobs(Store(tmp_path))
     assert again == words
-    assert {job.trial.machine for job in others} == {task["machine"]}
+    digest = hashlib.sha256(task["machine"].encode()).hexdigest()[:16]
+    assert {job.trial.problem["machine"] for job in others} == {digest}
     assert equivalent(loads(task["machine"]), library.load("mail-delivery")).equal
     assert (task["language"], task["answers"]) == ("mail person never decoration", 1)
     assert (task["equivalent"], task["proved"], task["states"], task["transitions"]) == (
@@ -101,20 +109,20 @@ def test_a_replayed_conversation_takes_no_model_and_comes_to_the_same_every_time
 
 @pytest.mark.parametrize("method", ["QL", "CQL", "HRM", "planner"])
 def test_what_is_learned_is_what_the_machine_of_the_paper_teaches(method):
-    config = replace(PLANNER, methods=(method,))
-    (trial,) = config.candidates(run_trial(config.specification(), 0))
-    trial = replace(trial, steps=20_000)
-    settings = trial.data
-    for name in ("kind", "revision", "machine"):
-        settings.pop(name)
-    known = TrainingTrial(**{**settings, "task": "mail-delivery"})
+    config = replace(PLANNER, methods=(method,), budget=20_000)
+    task = run_trial(config.specification(), 0)
+    trial = config._training(task).trials[0].trial
+    words = pickle.loads(trial.payload).make_env
+    paper = replace(words, task="mail-delivery", machine="")
+    assert paper() is not words()
+    known = replace(trial, payload=pack(pickle.loads(trial.payload)._replace(make_env=paper)))
     assert run_trial(trial, 3) == run_trial(known, 3)
 
 
 def test_another_recording_is_another_trial(tmp_path, monkeypatch):
     before = PLANNER.specification()
-    monkeypatch.setattr("cranium.experiments.natural_language.RECORDED", tmp_path)
-    (tmp_path / before.recording).write_text("{}\n")
+    monkeypatch.setattr("cranium.paper.natural_language.RECORDED", tmp_path)
+    (tmp_path / before.settings["recording"]).write_text("{}\n")
     assert PLANNER.specification().key != before.key
 
 
@@ -140,7 +148,7 @@ def test_in_python_they_are_a_failed_trial_and_nothing_is_trained(tmp_path):
     assert (outcome.ran, job.trial.stage) == (1, "first")
     assert "TranscriptError" in record.error
     study = read_study(tmp_path)
-    assert (study.groups, len(study.failed), find_machines(study)) == ((), 1, {})
+    assert (study.groups, len(study.failed), find_machines(study)) == ((), 1, [])
     assert [path.name for path in draw_study(study)] == ["natural-language.svg"]
     assert "No machine has come of these words" in caption(study)
 
@@ -152,7 +160,7 @@ def test_a_model_can_be_asked_and_is_asked_once(tmp_path):
         assert run(config, tmp_path, InProcessEngine()).failed == []
         assert run(config, tmp_path, InProcessEngine()).ran == 0
         assert len(script.asked) == 2
-    task = config.found(Store(tmp_path))
+    (task,) = (record.result for record in read_study(tmp_path).first)
     assert (task["language"], task["answers"], task["equivalent"]) == ("coffee person", 2, False)
     study = read_study(tmp_path)
     assert study.groups[0].summary.solved == 1
@@ -164,7 +172,7 @@ def test_who_is_asked_is_part_of_the_trial():
     asked = replace(PLANNER, model="gpt")
     keys = {c.specification().key for c in (PLANNER, asked, replace(asked, model="qwen"), OTHER)}
     assert len(keys) == 4
-    assert (asked.specification().recording, asked.specification().digest) == ("", "")
+    assert [asked.source[name] for name in ("recording", "digest")] == ["", ""]
 
 
 def test_settings_that_make_no_sense_are_refused():

@@ -13,12 +13,20 @@ from cranium.aamdp.planning import tabulate_product
 from cranium.aamdp.registry import make_env
 from cranium.cli import app
 from cranium.errors import InvalidArgumentError, MissingExtraError, UnknownNameError
-from cranium.experiments import LocalEngine, NetworksConfig, Store, run
-from cranium.experiments.aggregate import aggregate_tasks
-from cranium.experiments.deep import ANYWHERE, BATCH, LETTERS, MAIL, PUBLISHED
-from cranium.experiments.results import read_study
-from cranium.figures.deep import arrange_panels, caption, draw
+from cranium.experiments import LocalEngine, Store
+from cranium.experiments.results import read_final_success, read_study
 from cranium.figures.page import write_report
+from cranium.paper import NetworksConfig, run
+from cranium.paper.deep import (
+    ANYWHERE,
+    BATCH,
+    LETTERS,
+    MAIL,
+    PUBLISHED,
+    arrange_panels,
+    caption,
+    draw,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -32,13 +40,18 @@ def test_every_method_runs_with_every_seed_and_reward_machines_with_every_number
     assert len(jobs(times=2)) == 2 * len(found)
     cases = {case for method, case in found if method == "CRM"}
     one = {f"{what}, N = {count}" for what in ("letters", "mail") for count in (1, 2)}
-    assert cases == {PUBLISHED, ANYWHERE, *one}
+    assert cases == {PUBLISHED, ANYWHERE, LETTERS, MAIL, *one}
     cases = {case for method, case in found if method == "CQL"}
     assert cases == {PUBLISHED, ANYWHERE, LETTERS, MAIL}
+    made = {name: trial.problem["made with"] for name, trial in found.items()}
     for what in ("letters", "mail"):
-        assert found["CRM", f"{what}, N = 2"].unroll == 2
-    assert found["CRM", "mail, N = 2"].options == {"mail": 2, "start": "anywhere"}
-    assert found["CQL", MAIL].options == {"mail": [1, 2], "start": "anywhere"}
+        assert made["CRM", f"{what}, N = 1"]["unrolled"] == 1
+        assert made["CRM", f"{what}, N = 2"]["unrolled"] == 2
+        assert made["CRM", f"{what}, N drawn"]["unrolled"] == 2
+        assert "unrolled" not in made["CQL", f"{what}, N drawn"]
+    assert made["CRM", "mail, N = 2"]["options"] == {"mail": 2, "start": "anywhere"}
+    for method in ("CRM", "CQL"):
+        assert made[method, MAIL]["options"] == {"mail": [1, 2], "start": "anywhere"}
 
 
 def test_dqn_is_run_with_the_batch_of_the_others_too():
@@ -68,8 +81,9 @@ def test_unknown_cases_and_methods_are_named():
 def test_with_mail_all_configurations_are_imagined(times):
     found = {(job.trial.method, job.trial.case): job.trial for job in jobs(times=times)}
     trial = found["CQL", MAIL]
-    told = {"start": trial.options["start"], "mail": tuple(trial.options["mail"])}
-    model = tabulate_product(make_env("Office", cranium.library.load(trial.task), told))
+    options = trial.problem["made with"]["options"]
+    told = {"start": options["start"], "mail": tuple(options["mail"])}
+    model = tabulate_product(make_env("Office", cranium.library.load("office-deliver"), told))
     alive = {x for x in model.space.configurations if x.state in ("collecting", "delivering")}
     assert len(alive) == trial.settings["num_counterfactuals"]
 
@@ -78,10 +92,10 @@ def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
     few = {"times": 2, "letters": 200, "mail": 200}
     config = NetworksConfig(1, methods=("CRM", "CQL heads"), cases=(LETTERS, MAIL), **few)
     outcome = run(config, tmp_path, LocalEngine(2))
-    assert outcome.ran == 6
+    assert outcome.ran == 8
     assert not outcome.failed
     study = read_study(tmp_path)
-    summed = [(group.method, group.case) for group in aggregate_tasks(study)]
+    summed = [(group.method, group.case) for group in study.sums]
     assert summed == [
         ("CRM", "letters, all N, a machine for each"),
         ("CRM", "mail, all N, a machine for each"),
@@ -89,8 +103,13 @@ def test_a_small_study_is_run_summed_up_and_drawn(tmp_path):
     figure = draw(study)["deep"]
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
-    assert names == ["CRM, N = 2 only", "CQL heads"]
-    assert "N drawn from 1 to 2" in caption(study)
+    assert names == ["CRM", "CQL heads", "CRM, N = 2 only"]
+    told = caption(study)
+    assert "N drawn from 1 to 2" in told
+    for case in (LETTERS, MAIL):
+        for method in ("CRM", "CQL heads"):
+            (record,) = study.group(method, case).records
+            assert f"{method} {read_final_success(record):.2f} (" in told.split(f"{case}: ")[1]
     write_report([study], tmp_path / "report.html")
     assert "Seed by seed: success of the greedy policy" in (tmp_path / "report.html").read_text()
 
@@ -118,12 +137,12 @@ def test_the_caption_says_of_crm_and_cql_what_their_curves_say(tmp_path):
     run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
     assert "their curves are the same for 2 of 2 seeds" in caption(study)
-    assert "a network for each N" not in caption(study)
+    assert "one reward machine" not in caption(study)
     changed = []
     for group in study.groups:
         records = list(group.records)
         if group.method == "CQL":
-            curve = [[90.0, 1.0, 1.0]]
+            curve = [[90, 1.0, 1.0, 1.0]]
             records[0] = replace(records[0], result={**records[0].result, "curve": curve})
         changed.append(replace(group, records=tuple(records)))
     told = caption(replace(study, groups=tuple(changed)))

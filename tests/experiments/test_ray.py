@@ -19,20 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import trials
+from support.trials import Given
 
 from cranium.errors import EngineError, InvalidArgumentError
-from cranium.experiments import (
-    ComplexityConfig,
-    LocalEngine,
-    RayEngine,
-    Record,
-    RunCallback,
-    Store,
-    run,
-)
+from cranium.experiments import LocalEngine, RayEngine, Record, RunCallback, Store
 from cranium.experiments.local_engine import TRIES
 from cranium.experiments.pool import THREADS
-from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial, Trial
+from cranium.experiments.study_trial import StudyTrial
+from cranium.experiments.trial import Job, Trial
+from cranium.paper import run
 
 pytestmark = pytest.mark.ray
 
@@ -40,16 +36,17 @@ MACHINES = 3
 
 
 def training(
-    learner: str, steps: int, kind: type[TrainingTrial] = TrainingTrial, **more: Any
-) -> TrainingTrial:
-    return kind(
-        "ray", learner, f"{steps} samples", world="Letter", task="anbcdn", learner=learner,
-        options={"times": 2}, steps=steps, every=steps, until=None, counter_limit=3, **more,
+    learner: str, steps: int, kind: type[StudyTrial] = StudyTrial, **more: Any
+) -> StudyTrial:
+    made: StudyTrial = trials.training(
+        learner, options={"times": 2}, experiment="ray", method=learner, case=f"{steps} samples",
+        steps=steps, evaluate_every=steps, until="budget", kind=kind, more=more,
     )  # fmt: skip
+    return made
 
 
 SHORT = [
-    *(Job(ComplexityTrial("ray", "RM", f"N = {n}", "anbcdn", n), 0) for n in (1, 2, 3)),
+    *(Job(trials.size_trial(limit=n), 0) for n in (1, 2, 3)),
     *(Job(training(learner, 20_000), seed) for learner in ("ql", "cql") for seed in range(3)),
     *(Job(training("planner", 2_000), seed) for seed in range(2)),
 ]
@@ -66,6 +63,10 @@ class Spy(Trial):
     driver: int = dataclasses.field(default_factory=os.getpid)
 
     @property
+    def used(self) -> dict[str, Any]:
+        return {"what": self.what, "file": self.file}
+
+    @property
     def data(self) -> dict[str, Any]:
         plain = dataclasses.asdict(self)
         return plain if os.getpid() == self.driver else plain | getattr(self, self.what)()
@@ -80,7 +81,7 @@ class Spy(Trial):
         return {"pid": os.getpid(), "threads": threads, "span": (begun, time.time())}
 
     def compile(self) -> dict[str, Any]:
-        from cranium.experiments.execution import run_trial
+        from cranium.experiments.trial import run_trial
         from cranium.learners.tabular import loop_kernels
 
         run_trial(training("ql", 20_000), 0)
@@ -98,7 +99,7 @@ class Spy(Trial):
         return {"node": this_node(), "text": "x" * 500_000}
 
     def stay(self) -> dict[str, Any]:
-        from cranium.experiments.execution import run_trial
+        from cranium.experiments.trial import run_trial
 
         Path(f"{self.file}-{os.getpid()}").touch()
         run_trial(training("ql", 10**11), 0)
@@ -111,7 +112,7 @@ class Spy(Trial):
 
 
 @dataclass(frozen=True, eq=False)
-class HeldTrial(TrainingTrial):
+class HeldTrial(StudyTrial):
     """A trial that tells which machine it is on, and does not end before it is let go."""
 
     place: str = ""
@@ -158,16 +159,6 @@ class NotingEngine(RayEngine):
         found = super()._collect(job, reference)
         (self.seen if isinstance(found, Record) else self.lost).append(job)
         return found
-
-
-@dataclass(frozen=True)
-class Given(ComplexityConfig):
-    """An experiment of these jobs."""
-
-    given: tuple[Job, ...] = ()
-
-    def jobs(self, store: Store) -> list[Job]:
-        return list(self.given)
 
 
 def same(record: Record) -> Record:

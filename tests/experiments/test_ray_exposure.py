@@ -22,7 +22,7 @@ import json, os, subprocess, sys
 from pathlib import Path
 
 from cranium.experiments import RayEngine
-from cranium.experiments.trial import ComplexityTrial, Job
+from cranium.experiments.trial import FunctionTrial, Job
 
 ASK = (
     "import sys; from ray._raylet import GcsClient;"
@@ -74,7 +74,7 @@ if __name__ == "__main__":
         import ray
 
         address = ray.get_runtime_context().gcs_address
-        job = Job(ComplexityTrial("x", "RM", "N = 2", "anbcdn", 2), 0)
+        job = Job(FunctionTrial("x", "RM", "N = 2", function="builtins:dict"), 0)
         told = {
             "status": [record.status for _, record in engine.run([job])],
             "listening": listening(),

@@ -10,35 +10,32 @@ import warnings
 from dataclasses import replace
 
 import pytest
+from support import trials
 from support.engines import InProcessEngine
 
 from cranium.errors import FileAccessError, RecordError
-from cranium.experiments import ComplexityConfig, DamagedRecordWarning, Record, Store, run
+from cranium.experiments import DamagedRecordWarning, Record, Store
 from cranium.experiments.local_engine import run_job
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study, to_rows
-from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
+from cranium.experiments.trial import Job
+from cranium.learners import Schedule
+from cranium.paper import ComplexityConfig, run
 
 CONFIG = ComplexityConfig(trials=1, most=2)
 
 
+SETTINGS = {"learning_rate": 0.5, "exploration": Schedule(1.0, 0.01, 100, "episodes")}
+
+
 def training(**more):
-    given = {
-        "world": "Letter",
-        "task": "anbcdn",
-        "learner": "cql",
-        "options": {"times": [1, 3], "observation": "cell"},
-        "settings": {
-            "learning_rate": 0.5,
-            "exploration": {"first": 1.0, "last": 0.01, "over": 100, "unit": "episodes"},
-        },
-    }
-    return TrainingTrial("letter", "CQL", "N = 1", **{**given, **more})
+    given = {"options": {"times": [1, 3], "observation": "cell"}, "settings": SETTINGS}
+    return trials.training(**{**given, **more})
 
 
 @pytest.fixture
 def job():
-    return Job(ComplexityTrial("complexity", "RM", "2 N", "anbcdn", 2), 3)
+    return Job(trials.size_trial(limit=2), 3)
 
 
 @pytest.fixture
@@ -67,10 +64,10 @@ def test_odd_numbers_and_letters_come_back(store, job):
 
 
 def test_a_record_can_be_read_without_the_code_that_made_it(store):
-    job = Job(training(), 7)
-    store.save(job, replace(run_job(job), result={"samples": 5}))
+    job = Job(training(steps=200), 7)
+    store.save(job, run_job(job))
     told = json.loads(store.path(job).read_text())["record"]
-    assert told["config"]["kind"] == "TrainingTrial"
+    assert told["config"]["kind"] == "StudyTrial"
     assert told["config"]["settings"]["learning_rate"] == 0.5
     assert told["seed"] == 7
     assert told["versions"].keys() >= {"python", "cranium", "numpy", "numba"}
@@ -263,29 +260,28 @@ def test_a_draft_that_a_killed_process_left_is_no_record(store, job):
 
 def test_keys_do_not_change_from_version_to_version():
     # Results that lie on somebody's disk are found by these.
-    assert training().key == "42282367e05a0ed2"
-    assert ComplexityTrial("complexity", "RM", "2 N", "anbcdn", 2).key == "e9286f90aa1f5b0f"
-    assert Job(training(), 12).name == "42282367e05a0ed2-12"
-
-
-def test_records_of_drawn_tasks_from_before_they_paid_the_same_are_not_used():
-    assert training().data["revision"] == 2
-    assert training(task="toro-coffee+toro-mail").data["revision"] == 3
+    assert training().key == "b5c3cafabf60b168"
+    assert trials.size_trial(limit=2).key == "4a40df2f207f1b07"
+    assert Job(training(), 12).name == "b5c3cafabf60b168-12"
 
 
 def test_keys_do_not_depend_on_the_order_of_settings_or_the_kind_of_list():
-    settings = training().settings
-    turned = {name: settings[name] for name in reversed(settings)}
-    turned["exploration"] = dict(reversed(turned["exploration"].items()))
-    assert list(turned) != list(settings)
+    turned = dict(reversed(SETTINGS.items()))
+    assert list(turned) != list(SETTINGS)
     assert training(settings=turned).key == training().key
     assert training(options={"observation": "cell", "times": (1, 3)}).key == training().key
     assert training(settings=turned) == training()
     assert len({training(settings=turned), training()}) == 1
 
 
+def test_keys_do_not_depend_on_names_in_legends_and_tables():
+    named = training(method="QL", case="N = 2", experiment="other")
+    assert named.key == training().key
+    assert replace(training(), stage="tuning").key == training().key
+
+
 def test_keys_depend_on_everything_else():
-    trials = [
+    found = [
         training(),
         training(task="anbcn"),
         training(learner="ql"),
@@ -293,30 +289,33 @@ def test_keys_depend_on_everything_else():
         training(settings={}),
         training(settings={"learning_rate": 0.25}),
         training(steps=5),
-        training(every=5),
-        training(until=None),
+        training(evaluate_every=5),
+        training(until="budget"),
         training(until=100),
-        training(unroll=1),
-        training(window=1),
-        training(counter_limit=1),
+        training(limit=1),
         training(tested_on={}),
-        training(stage="tuning"),
-        replace(training(), method="QL"),
-        replace(training(), case="N = 2"),
-        replace(training(), experiment="other"),
+        training(tested_on={"times": 2}),
+        trials.size_trial(),
+        trials.size_trial(limit=2),
+        trials.size_trial("office"),
+        replace(trials.size_trial(), function="builtins:dict"),
     ]
-    assert len({trial.key for trial in trials}) == len(trials)
+    assert len({trial.key for trial in found}) == len(found)
 
 
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_keys_do_not_depend_on_the_process(tmp_path, hash_seed):
     script = """
-from cranium.experiments.trial import TrainingTrial
-schedule = dict.fromkeys({"unit", "first", "over", "last"})
-schedule.update(first=1.0, last=0.01, over=100, unit="episodes")
-print(TrainingTrial("letter", "CQL", "N = 1", world="Letter", task="anbcdn", learner="cql",
-                    options={"observation": "cell", "times": [1, 3]},
-                    settings={"exploration": schedule, "learning_rate": 0.5}).key)
+from cranium.learners import Schedule
+from cranium.paper.problems import PaperProblem
+from cranium.studies import Study
+names = {"observation", "times"}
+options = {name: {"observation": "cell", "times": [1, 3]}[name] for name in names}
+settings = {"exploration": Schedule(1.0, 0.01, 100, "episodes"), "learning_rate": 0.5}
+study = Study("a", {"b": PaperProblem("Letter", "anbcdn", options)},
+              {"c": ("cql", {name: settings[name] for name in set(settings)})},
+              steps=1_000_000, evaluate_every=100)
+print(study.trials[0].trial.key)
 """
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = subprocess.run(
@@ -326,7 +325,7 @@ print(TrainingTrial("letter", "CQL", "N = 1", world="Letter", task="anbcdn", lea
 
 
 def test_a_record_names_its_trial(store):
-    job = Job(training(steps=200, until=None), 1)
+    job = Job(training(steps=200, until="budget"), 1)
     record = run_job(job)
     assert isinstance(record, Record)
     assert (record.key, record.seed, record.config) == (job.trial.key, 1, job.trial.data)

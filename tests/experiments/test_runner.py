@@ -16,26 +16,23 @@ from pathlib import Path
 import pytest
 from support.engines import InProcessEngine
 from support.experiment_process import JOBS, WAIT, ExperimentProcess, records_in
+from support.trials import training
 
 from cranium.errors import EngineError, InvalidArgumentError
 from cranium.experiments import (
-    ComplexityConfig,
     DamagedRecordWarning,
-    LetterConfig,
     LocalEngine,
-    OfficeConfig,
-    RewardMachinesConfig,
     RunCallback,
     Store,
     local_engine,
     pool,
-    run,
+    study_trial,
 )
-from cranium.experiments.execution import run_trial
 from cranium.experiments.local_engine import run_job
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
-from cranium.experiments.trial import Job, TrainingTrial
+from cranium.experiments.trial import Job, run_trial
+from cranium.paper import ComplexityConfig, LetterConfig, OfficeConfig, RewardMachinesConfig, run
 
 pytestmark = pytest.mark.slow
 
@@ -230,12 +227,10 @@ def test_an_error_of_the_runner_itself_is_not_swallowed_and_what_was_found_stays
 
 
 def test_a_training_that_ctrl_c_cut_short_is_no_result(tmp_path, monkeypatch):
-    from cranium.experiments import execution
-
     monkeypatch.setattr(
-        execution,
+        study_trial,
         "train",
-        lambda *a, real=execution.train, **k: replace(real(*a, **k), interrupted=True),
+        lambda *a, real=study_trial.train, **k: replace(real(*a, **k), interrupted=True),
     )
     config = LetterConfig(trials=1, times=(1,), methods=("planner",))
     outcome = run(config, tmp_path, InProcessEngine())
@@ -314,13 +309,22 @@ def test_a_candidate_that_fails_in_tuning_is_not_chosen(tmp_path, monkeypatch):
 
 def some_jobs(folder):
     """One of every kind and learner."""
+    store = Store(folder)
     letter = LetterConfig(times=(1, 2))
-    trials = [*letter.fair_trials(), *OfficeConfig(mail=1, budget=3000).candidates()]
-    paper = replace(letter, protocol="paper").trials_of_paper()
-    trials += [replace(trial, steps=8000) for trial in paper]
-    trials += [job.trial for job in RewardMachinesConfig(1, budget=3000).jobs(Store(folder))]
-    jobs = [Job(trial, 1_000_003) for trial in trials]
-    return [*jobs, *ComplexityConfig(1, most=2).jobs(Store(folder))]
+    configs = [
+        letter,
+        OfficeConfig(mail=1, budget=3000),
+        replace(letter, protocol="paper"),
+        RewardMachinesConfig(1, budget=3000),
+    ]
+    found = {}
+    for config in configs:
+        for job in config.jobs(store):
+            trial = job.trial
+            small = replace(trial, steps=min(trial.steps, 8000))
+            found.setdefault((config.folder, trial.method, trial.case), small)
+    jobs = [Job(trial, 1_000_003) for trial in found.values()]
+    return [*jobs, *ComplexityConfig(1, most=2).jobs(store)]
 
 
 def test_a_trial_is_the_same_whatever_ran_before_it_and_in_whichever_process(tmp_path):
@@ -337,7 +341,7 @@ def test_a_trial_is_the_same_whatever_ran_before_it_and_in_whichever_process(tmp
 
 
 def test_another_seed_gives_another_training():
-    trial = TrainingTrial("x", "CQL", "", world="Letter", task="anbcdn", learner="cql", every=10)
+    trial = training("cql", evaluate_every=10)
     assert run_trial(trial, 0) != run_trial(trial, 1)
 
 
@@ -485,19 +489,20 @@ def test_a_trial_that_kills_its_process_has_no_result_and_all_others_have(tmp_pa
         "from cranium.errors import EngineError\n"
         "from cranium.experiments import LocalEngine\n"
         "from cranium.experiments import local_engine\n"
-        "from cranium.experiments.trial import ComplexityTrial, Job\n"
+        "from cranium.experiments.trial import FunctionTrial, Job\n"
         "def run_job(job):\n"
-        "    if job.trial.limit == 3:\n"
+        "    if job.trial.case == '3':\n"
         "        os._exit(9)\n"
         "    return carry(job)\n"
         "carry = local_engine.run_job\n"
         "local_engine.run_job = run_job\n"
         "if __name__ == '__main__':\n"
-        "    trials = [ComplexityTrial('complexity', 'RM', str(n), 'anbcdn', n) for n in range(1, 9)]\n"
+        "    trials = [FunctionTrial('sizes', 'RM', str(n), function='builtins:dict',\n"
+        "                            settings={'limit': n}) for n in range(1, 9)]\n"
         "    found = []\n"
         "    try:\n"
         "        for job, record in LocalEngine(2).run([Job(trial, 0) for trial in trials]):\n"
-        "            found.append((job.trial.limit, record.status))\n"
+        "            found.append((int(job.trial.case), record.status))\n"
         "    except EngineError as problem:\n"
         "        print(sorted(found))\n"
         "        print(problem.message)\n"
@@ -592,7 +597,8 @@ def test_a_script_that_starts_itself_again_is_told_what_to_do(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "from pathlib import Path\n"
-        "from cranium.experiments import ComplexityConfig, LocalEngine, run\n"
+        "from cranium.experiments import LocalEngine\n"
+        "from cranium.paper import ComplexityConfig, run\n"
         "run(ComplexityConfig(most=1), Path('out'), LocalEngine(1))\n"
     )
     done = subprocess.run(

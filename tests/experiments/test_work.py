@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
+from support.trials import size_trial, training
 
 import cranium
 from cranium.aamdp.planning import solve
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.aamdp.registry import make_world
 from cranium.errors import ConversionError, InvalidArgumentError, UnknownNameError, WorldError
-from cranium.experiments.execution import compute_optimal_rates, make_env, run_trial
-from cranium.experiments.multi_task import (
+from cranium.experiments import Store
+from cranium.experiments.trial import Trial, run_trial
+from cranium.formats import library
+from cranium.learners import train
+from cranium.learners.preparation import generators
+from cranium.paper.multi_task import (
     TaskSamplingEnv,
     find_task,
     recover_sampled_tasks,
     unite_machines,
 )
-from cranium.experiments.reward_machines import BASELINES, CASES, REACHED, RewardMachinesConfig
-from cranium.experiments.trial import ComplexityTrial, TrainingTrial, Trial
-from cranium.formats import library
-from cranium.learners import train
-from cranium.learners.preparation import generators
+from cranium.paper.problems import make_env
+from cranium.paper.rates import compute_optimal_rates, compute_rates
+from cranium.paper.reward_machines import BASELINES, CASES, REACHED, RewardMachinesConfig
 from cranium.worlds import OfficeWorld, TabularWorld
 
 NAMES = CASES["all four"].split("+")
@@ -296,7 +301,7 @@ def test_which_task_an_episode_had_is_known_without_rewards_that_tell_it(learner
 def test_tasks_are_the_same_however_many_random_numbers_are_held_at_once(monkeypatch):
     ended = np.cumsum(np.random.default_rng(0).integers(1, 30, size=200)).astype(float)
     whole = recover_sampled_tasks(four().env, 7, ended)
-    monkeypatch.setattr("cranium.experiments.multi_task.CHUNK", 17)
+    monkeypatch.setattr("cranium.paper.multi_task.CHUNK", 17)
     assert recover_sampled_tasks(four().env, 7, ended).tolist() == whole.tolist()
     assert recover_sampled_tasks(four().env, 7, np.zeros(0)).tolist() == []
 
@@ -310,18 +315,11 @@ def test_without_exploration_the_rate_is_one_over_the_shortest_way():
 # Trials
 
 
-def published(method, case, **more):
-    learner, settings = BASELINES[method]
-    return TrainingTrial(
-        "reward-machines",
-        method,
-        case,
-        world="ToroOffice",
-        task=CASES[case],
-        learner=learner,
-        settings=settings,
-        **{"steps": 40_000, "every": 20_000, "until": None, "window": 100, **more},
-    )
+def published(method, case, *, steps=40_000, every=20_000):
+    """The trial of a baseline, and the configuration that it is from."""
+    study = RewardMachinesConfig(1, methods=(method,), cases=(case,), budget=steps).study()
+    (job,) = study.jobs(Store(Path("nowhere")))
+    return replace(job.trial, every=every)
 
 
 def test_the_share_of_the_optimum_is_near_one_once_the_policy_is_learned():
@@ -330,16 +328,16 @@ def test_the_share_of_the_optimum_is_near_one_once_the_policy_is_learned():
     assert (np.diff(places) == 1000).all()
     assert shares[0] < 0.5
     assert np.mean(shares[-10:]) == pytest.approx(1, abs=0.1)
-    assert RewardMachinesConfig().value(found) == places[np.argmax(shares >= REACHED)]
+    assert found["reached"] == places[np.argmax(shares >= REACHED)]
 
 
 def test_shares_are_those_of_the_log_one_by_one():
-    trial = published("CRM", "all four", steps=20_000, window=30)
-    env = make_env(trial.world, trial.task, None, ())
-    log = train(
-        env, "crm", steps=20_000, seed=2, evaluate_every=20_000, log=True, path="compiled",
-        **trial.settings,
-    ).log  # fmt: skip
+    env, (learner, settings) = four(), BASELINES["CRM"]
+    result = train(
+        env, learner, steps=20_000, seed=2, evaluate_every=20_000, log=True, path="compiled",
+        **settings,
+    )  # fmt: skip
+    log, window = result.log, 10
     best = compute_optimal_rates(env, 0.9, 0.1)
     before, samples, shares, expected = 0, 0, [], {}
     drawn = recover_sampled_tasks(env.env, generators(2)[1], log[:, 0])
@@ -348,10 +346,10 @@ def test_shares_are_those_of_the_log_one_by_one():
         before = ended
         for place in range(1000, 20_000, 1000):
             if samples <= place < samples + length:
-                expected[place] = sum(shares[-30:]) / max(len(shares[-30:]), 1)
+                expected[place] = sum(shares[-4 * window :]) / max(len(shares[-4 * window :]), 1)
         samples += length
         shares.append(earned / length / best[task])
-    for place, share in run_trial(trial, 2)["rates"]:
+    for place, share in compute_rates(window, 0.1, result, env):
         if place in expected:
             assert share == pytest.approx(expected[place], abs=2e-6)
 
@@ -360,7 +358,7 @@ def test_a_budget_in_which_no_episode_ends_has_no_rates():
     found = run_trial(published("QL", "all four", steps=3, every=1), 0)
     assert found["rates"] == []
     assert found["episodes"] == 0
-    assert RewardMachinesConfig().value(found) is None
+    assert found["reached"] is None
 
 
 @pytest.mark.parametrize("learner", ["ql", "cql", "planner"])
@@ -372,27 +370,27 @@ def test_what_is_recorded_is_plain_data(learner):
             return all(map(plain, value))
         return value is None or type(value) in (bool, int, float, str)
 
-    trial = TrainingTrial(
-        "x", "x", "x", world="Letter", task="anbcdn", learner=learner, options={"times": [1, 2]},
-        steps=2000, tested_on={"times": 3},
-    )  # fmt: skip
-    for until in ("solved", None, 5):
-        assert plain(run_trial(replace(trial, until=until), 0))
-    assert plain(run_trial(published("HRM", "all four", steps=5000), 0))
+    for until in ("solved", "budget", 5):
+        trial = training(
+            learner, options={"times": [1, 2]}, steps=2000, tested_on={"times": 3}, until=until
+        )
+        assert plain(run_trial(trial, 0))
+    found = json.loads(json.dumps(run_trial(published("HRM", "all four", steps=5000), 0)))
+    assert plain(found)
 
 
 def test_a_trial_that_was_not_solved_has_no_samples():
-    trial = TrainingTrial("x", "x", "x", world="Letter", task="anbcdn", learner="ql", steps=100)
+    trial = training("ql", steps=100)
     found = run_trial(trial, 0)
     assert (found["samples"], found["taken"]) == (None, 100)
 
 
 def test_machines_are_measured():
-    counted = run_trial(ComplexityTrial("c", "CRA", "", "anbcdn"), 0)
-    unrolled = run_trial(ComplexityTrial("c", "RM", "", "anbcdn", 5), 0)
+    counted = run_trial(size_trial(limit=None), 0)
+    unrolled = run_trial(size_trial(limit=5), 0)
     machine = library.load("anbcdn")
     assert counted == {"states": len(machine.states), "transitions": len(machine.transitions)}
-    fewer = run_trial(ComplexityTrial("c", "RM", "", "anbcdn", 4), 0)
+    fewer = run_trial(size_trial(limit=4), 0)
     assert unrolled["states"] > fewer["states"] > counted["states"]
 
 

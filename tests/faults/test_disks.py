@@ -18,8 +18,9 @@ from support.engines import InProcessEngine
 from support.experiment_driver import same
 
 from cranium.errors import FileAccessError
-from cranium.experiments import ComplexityConfig, DamagedRecordWarning, run
+from cranium.experiments import DamagedRecordWarning
 from cranium.experiments.records import Record, read_record
+from cranium.paper import ComplexityConfig, run
 
 ROUNDS = int(os.environ.get("FAULTS", "20"))
 FEW = int(os.environ.get("FAULTS", "2"))

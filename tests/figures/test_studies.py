@@ -12,15 +12,6 @@ import pytest
 from support.engines import InProcessEngine
 
 from cranium.errors import InvalidArgumentError
-from cranium.experiments import (
-    ComplexityConfig,
-    LetterConfig,
-    NaturalLanguageConfig,
-    OfficeConfig,
-    RewardMachinesConfig,
-    run,
-)
-from cranium.experiments.aggregate import ONE, SUM, aggregate_tasks
 from cranium.experiments.results import (
     format_number,
     format_share,
@@ -29,9 +20,23 @@ from cranium.experiments.results import (
     summary_to_dict,
     to_rows,
 )
-from cranium.figures import complexity, letter, office, reward_machines, style
+from cranium.figures import style
+from cranium.figures.kinds import find_kind
 from cranium.figures.page import write_report
 from cranium.figures.studies import draw_study
+from cranium.paper import (
+    ComplexityConfig,
+    LetterConfig,
+    NaturalLanguageConfig,
+    OfficeConfig,
+    RewardMachinesConfig,
+    complexity,
+    letter,
+    office,
+    reward_machines,
+    run,
+)
+from cranium.paper.letter import SUM
 
 SMALL = {
     "one trial, one N, one method": LetterConfig(1, times=(2,), methods=("planner",)),
@@ -67,7 +72,7 @@ def test_the_page_tells_what_every_seed_gave(tmp_path):
     _, solved, success = page.split("<summary>Seed by seed: ")
     for group in study.groups:
         for record in group.records:
-            assert f"<td>{format_number(study.config.value(record.result))}</td>" in solved
+            assert f"<td>{format_number(study.config.value_of(record))}</td>" in solved
             assert f"<td>{format_share(read_final_success(record))}</td>" in success
     unsolved = next(g for g in study.groups if None in g.values)
     row = next(
@@ -99,7 +104,7 @@ def fail(tmp_path, method, case, seed=0):
 
     config = read_study(tmp_path).config
     store = Store(tmp_path)
-    for job in config.jobs(store):
+    for job in config.all_jobs:
         trial = job.trial
         if (trial.method, trial.case, trial.stage, job.seed) == (method, case, "final", seed):
             record = store.find(job)
@@ -109,15 +114,15 @@ def fail(tmp_path, method, case, seed=0):
 def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
     config = LetterConfig(3, times=(1, 2), methods=("planner",))
     run(config, tmp_path, InProcessEngine())
-    whole = {group.case: group for group in aggregate_tasks(read_study(tmp_path))}
+    whole = {group.case: group for group in read_study(tmp_path).sums}
     each = [read_study(tmp_path).group("planner", f"N = {n}").values for n in (1, 2)]
     assert whole[SUM].values == tuple(np.add(*each))
     fail(tmp_path, "planner", "N = 2", seed=1)
     study = read_study(tmp_path)
-    found = {group.case: group for group in aggregate_tasks(study)}
+    found = {group.case: group for group in (*study.groups, *study.sums)}
     assert found[SUM].values == (whole[SUM].values[0], whole[SUM].values[2])
     assert found[SUM].status == "2 of 2, 1 failed"
-    assert found[ONE].status == "3 of 3"
+    assert found["N = 1 to 2"].status == "3 of 3"
     assert len(study.failed) == 1
     assert summary_to_dict(found[SUM])["failed"] == 1
     assert [row["status"] for row in to_rows([study])].count("failed") == 1
@@ -138,14 +143,14 @@ def test_the_matrix_of_the_paper_has_a_column_for_every_tested_n(tmp_path):
     config = LetterConfig(1, protocol="paper", times=(1, 3), methods=("CQL",))
     run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
-    figure = letter.draw(study)["letter-paper"]
+    figure = find_kind(study).draw(study)["letter-paper"]
     (image,) = figure.axes[1].images
     records = [study.group("CQL", f"N = {n}").records[0].result["elsewhere"] for n in (1, 3)]
     assert list(records[0]) == ["A once", "A 2 times", "A 3 times"]
     expected = [[success > 1 - 1e-9 for success in each.values()] for each in records]
     assert image.get_array().tolist() == np.array(expected, float).tolist()
     assert [label.get_text() for label in figure.axes[1].get_xticklabels()] == ["1", "2", "3"]
-    assert "Its flaws" in letter.caption(study)
+    assert "Its flaws" in find_kind(study).caption(study)
 
 
 def test_times_grow():
@@ -159,7 +164,7 @@ def test_what_was_not_solved_is_shown_as_such(tmp_path):
     study = read_study(tmp_path)
     summary = study.group("CRM", "N = 1").summary
     assert 0 < summary.solved < summary.run
-    axes = letter.draw(study)["letter"].axes[0]
+    axes = find_kind(study).draw(study)["letter"].axes[0]
     assert f"{summary.solved}/6" in [text.get_text() for text in axes.texts]
 
 
@@ -175,7 +180,7 @@ def test_the_same_study_gives_the_same_files(tmp_path):
 def test_a_folder_may_be_renamed_and_keeps_its_name_in_tables(tmp_path):
     old = tmp_path / "letter-old"
     run(LetterConfig(1, times=(1,), methods=("planner",)), old, InProcessEngine())
-    assert json.loads((old / "experiment.json").read_text())["experiment"] == "letter"
+    assert json.loads((old / "experiment.json").read_text())["study"] == "letter"
     assert to_rows([read_study(old)])[0]["experiment"] == "letter-old"
 
 
@@ -189,14 +194,19 @@ def test_captions_say_what_the_records_say(tmp_path):
     study = read_study(tmp_path / "a")
     told = reward_machines.caption(study)
     assert "HRM" not in told
-    for case in study.config.cases:
-        for method in study.config.methods:
+    for case in RewardMachinesConfig().cases:
+        for method in ("QL", "CRM"):
             median = study.group(method, case).summary.median
             shown = "not within 9,000" if median is None else f"{median:,.0f}"
             assert f"{method} {shown} (published: " in told
     assert "the shortest ways take 29, 15, 29 and 30 steps (" in told
     told = reward_machines.caption(
-        replace(study, config=replace(study.config, cases=("coffee and mail",)))
+        replace(
+            study,
+            config=replace(
+                study.config, options={**study.config.options, "cases": ["coffee and mail"]}
+            ),
+        )
     )
     assert "the shortest way takes 29 steps (" in told
 
@@ -209,23 +219,43 @@ def test_captions_say_what_the_records_say(tmp_path):
     )
 
 
-def test_the_caption_of_the_letters_states_the_sums_and_what_they_compare(tmp_path):
-    config = LetterConfig(2, times=(1, 2), methods=("CQL", "CRM", "planner"), tuning_trials=1)
+def test_the_caption_of_the_letters_states_what_all_n_take_and_what_is_compared(tmp_path):
+    config = LetterConfig(2, times=(1, 2), methods=("CQL all", "CRM", "planner"), tuning_trials=1)
     run(config, tmp_path, InProcessEngine())
     study = read_study(tmp_path)
-    told = letter.caption(study)
-    for group in aggregate_tasks(study):
-        if group.method != "CRM" and group.case == SUM:
-            continue  # only shown where there is nothing else
-        assert f"{group.method} {format_number(group.summary.iqm)}" in told.split("*Right:*")[1]
-    assert "added up over 2 machines" in told
-    assert "it was not run" in told
+    told = letter.caption(study).split("*Right:*")[1]
+    case = "N = 1 to 2"
+    for group in (*study.groups, *study.sums):
+        if group.case == case or (group.case == SUM and group.method == "CRM"):
+            assert f"{group.method} {format_number(group.summary.iqm)}" in told
+    assert "one reward machine, unrolled for N = 2, which handles every N" in told
+    assert "added up over 2 reward machines" in told
+    machine = study.group("CRM", case).summary.iqm
+    for other, name in ((study.group("CQL all", case), "“CQL all”"),
+                        (study.group("CRM", SUM), "one machine for each N")):  # fmt: skip
+        assert f"{machine / other.summary.iqm:.2f} times those of {name}" in told
+    assert "not run" not in told
     assert "not solved" not in told
     alone = replace(config, methods=("planner",))
     run(alone, tmp_path / "alone", InProcessEngine())
-    told = letter.caption(read_study(tmp_path / "alone"))
-    assert "machines" not in told.split("*Right:*")[1]
-    assert "twelve" not in told
+    told = letter.caption(read_study(tmp_path / "alone")).split("*Right:*")[1]
+    assert "machine" not in told
+
+
+def test_without_tuning_the_caption_says_that_nothing_was_tuned(tmp_path):
+    run(LetterConfig(1, times=(1,), methods=("planner",)), tmp_path, InProcessEngine())
+    assert "Nothing was tuned for planner." in letter.caption(read_study(tmp_path))
+
+
+def test_every_caption_says_the_number_of_seeds(tmp_path):
+    for name, config in SMALL.items():
+        run(config, tmp_path / name, InProcessEngine())
+        study = read_study(tmp_path / name)
+        told = find_kind(study).caption(study)
+        count = (
+            f"{config.trials} seeds" if name != "one size" else f"the shortest of {config.trials}"
+        )
+        assert count in told
 
 
 def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
@@ -234,7 +264,7 @@ def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
     study = read_study(tmp_path)
     records = [record for group in study.groups for record in group.records]
     failed = sum(read_final_success(record) < 1 - 1e-9 for record in records)
-    told = letter.caption(study)
+    told = find_kind(study).caption(study)
     assert f"the greedy policies of {failed} of these runs failed" in told
     share = np.mean([r.result["elsewhere"]["A once"] > 1 - 1e-9
                      for r in study.group("CQL", "N = 1").records])  # fmt: skip

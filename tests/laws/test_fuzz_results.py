@@ -19,31 +19,28 @@ import pytest
 from support.engines import InProcessEngine
 
 from cranium.errors import CraniumError, FileFormatError
-from cranium.experiments import (
-    ComplexityConfig,
-    DamagedRecordWarning,
-    LetterConfig,
-    NaturalLanguageConfig,
-    OfficeConfig,
-    RewardMachinesConfig,
-    Store,
-    list_experiments,
-    load_configs,
-    make_config,
-    run,
-)
-from cranium.experiments.aggregate import aggregate_tasks
-from cranium.experiments.configs import MAX_TOML, config_to_dict
+from cranium.experiments import DamagedRecordWarning, Store
+from cranium.experiments.manifest import MOST_BYTES
 from cranium.experiments.records import FORMAT, _checksum
 from cranium.experiments.results import (
-    MOST_MANIFEST,
-    find_studies,
     format_summary,
     read_study,
     summary_to_dict,
     to_rows,
 )
 from cranium.figures.page import write_report
+from cranium.paper import (
+    ComplexityConfig,
+    LetterConfig,
+    NaturalLanguageConfig,
+    OfficeConfig,
+    RewardMachinesConfig,
+    list_experiments,
+    load_configs,
+    make_config,
+    run,
+)
+from cranium.paper.config import MAX_TOML
 
 pytestmark = pytest.mark.slow
 
@@ -108,7 +105,7 @@ def use(folder: Path, *, draw: bool) -> None:
         warnings.simplefilter("ignore", DamagedRecordWarning)
         study = read_study(folder)
         to_rows([study])
-        for group in (*study.groups, *aggregate_tasks(study)):
+        for group in (*study.groups, *study.sums):
             summary_to_dict(group)
             format_summary(group)
         if draw:
@@ -148,9 +145,10 @@ def test_mutated_settings_are_read_or_refused_with_our_own_error(name, finished,
     rng = random.Random(name)
     folder = tmp_path / name
     shutil.copytree(finished[name], folder)
+    manifest = json.loads((folder / "experiment.json").read_text())
     good = bad = 0
     for number in range(ROUNDS["settings"]):
-        data = mutated(config_to_dict(STUDIES[name]), rng)
+        data = mutated(manifest, rng)
         (folder / "experiment.json").write_text(json.dumps(data))
         worked = attempt(lambda n=number: use(folder, draw=n % DRAWN == 0), data)
         good, bad = good + worked, bad + (not worked)
@@ -247,12 +245,10 @@ LARGE = [
 def test_numbers_that_would_fill_the_memory_are_refused_before_the_work(
     name, field, value, tmp_path
 ):
-    (tmp_path / "experiment.json").write_text(json.dumps({"experiment": name, field: value}))
     (tmp_path / "mine.toml").write_text(f"[{name}]\n{field} = {value}\n")
     tracemalloc.start()
     try:
         for read in (
-            lambda: read_study(find_studies(tmp_path)[0]),
             lambda: load_configs(tmp_path / "mine.toml"),
             lambda: make_config(name, {field: value}),
         ):
@@ -263,9 +259,38 @@ def test_numbers_that_would_fill_the_memory_are_refused_before_the_work(
         tracemalloc.stop()
 
 
-def test_settings_that_cannot_be_read_are_told_with_one_place_and_one_fix(tmp_path):
-    (tmp_path / "experiment.json").write_text('{"experiment": "letter", "trials": 100000000}')
-    with pytest.raises(FileFormatError, match=r"at most 1,000 here, not 100000000\n") as refused:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": [{"seeds": 10**8}]},
+        {"rows": [{"seeds": 10**15}]},
+        {"rows": [{"seeds": 600_000}, {"seeds": 600_000}]},
+        {"rows": [{"first_seed": -1}]},
+        {"rows": [{"key": "../x"}]},
+        {"options": {"most": 10**9}},
+        {"options": {"trials": 10**8}},
+    ],
+)
+def test_a_manifest_that_would_fill_the_memory_is_refused_before_the_work(change, tmp_path):
+    row = {"key": "abc", "method": "CRA", "case": "any N", "stage": "final", "first_seed": 0,
+           "seeds": 1}  # fmt: skip
+    told = ComplexityConfig(most=2).study().manifest(Store(tmp_path)).to_data()
+    more = {"rows": [{**row, **each} for each in change.get("rows", [])]} | {
+        name: value for name, value in change.items() if name != "rows"
+    }
+    (tmp_path / "experiment.json").write_text(json.dumps({**told, **more}))
+    tracemalloc.start()
+    try:
+        with pytest.raises(CraniumError):
+            use(tmp_path, draw=True)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_manifest_that_cannot_be_read_is_told_with_one_place_and_one_fix(tmp_path):
+    (tmp_path / "experiment.json").write_text('{"experiment": "study", "format": 2, "study": 5}')
+    with pytest.raises(FileFormatError) as refused:
         read_study(tmp_path)
     assert str(refused.value).count("experiment.json") == 1
     assert str(refused.value).count("fix:") == 1
@@ -290,7 +315,7 @@ def test_the_largest_config_that_is_allowed_can_be_listed(tmp_path):
 @pytest.mark.parametrize("name", ["experiment.json", "mine.toml"])
 def test_a_file_that_is_too_large_is_refused_by_its_size(name, tmp_path):
     path = tmp_path / name
-    path.write_text('{"experiment": "letter"}' + " " * MOST_MANIFEST)
+    path.write_text('{"experiment": "letter"}' + " " * MOST_BYTES)
     read = read_study if name == "experiment.json" else lambda folder: load_configs(folder / name)
     with pytest.raises(CraniumError, match=r"more than 20,000,000 bytes|more than 16 KiB"):
         read(tmp_path)

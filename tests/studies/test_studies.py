@@ -211,10 +211,12 @@ def test_quick_and_full_runs_and_other_studies_never_share_a_folder(tmp_path: Pa
     for other in (study.quick(), make_study(name="other")):
         with pytest.raises(InvalidArgumentError, match="holds the results of 'letters'") as said:
             other.run(tmp_path / "a", workers=1)
-        assert said.value.fix == "choose another folder"
+        assert said.value.fix == "choose another folder (--dir)"
     (tmp_path / "a" / "experiment.json").write_text("damaged")
     with pytest.raises(InvalidArgumentError, match="does not say of which study"):
-        study.run(tmp_path / "a", workers=1)
+        make_study(steps=999).run(tmp_path / "a", workers=1)
+    assert study.run(tmp_path / "a", workers=1).ran == 0  # its own records
+    assert read_study(tmp_path / "a").missing == 0
 
 
 def test_results_are_read_with_the_manifest_after_the_study_has_changed(tmp_path: Path) -> None:

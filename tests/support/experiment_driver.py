@@ -27,19 +27,28 @@ import json, sys
 from pathlib import Path
 
 from cranium.errors import EngineError
-from cranium.experiments import ComplexityConfig, LocalEngine, RayEngine, RunCallback, run
-from cranium.experiments.trial import ComplexityTrial, Job, TrainingTrial
+from cranium.experiments import LocalEngine, RayEngine, RunCallback
+from cranium.paper import ComplexityConfig, run
+from cranium.experiments.trial import FunctionTrial, Job
+from cranium.paper.problems import PaperProblem
+from cranium.studies import JointStudy, Study
 
 
 class Mixed(ComplexityConfig):
     def jobs(self, store):
-        sizes = [ComplexityTrial("x", "RM", f"N = {n}", "anbcdn", n) for n in range(1, 9)]
-        trainings = [
-            TrainingTrial("x", name, "", world="Letter", task="anbcdn", learner=name, until=None,
-                          options={"times": 2}, steps=steps, every=steps, counter_limit=3)
-            for name, steps in (("ql", 4_000_000), ("cql", 1_500_000))
+        found = [
+            Job(FunctionTrial("x", "RM", f"N = {n}", settings={"machine": "anbcdn", "limit": n},
+                              function="cranium.paper.complexity:measure_size"), 0)
+            for n in range(1, 9)
         ]
-        return [*(Job(t, 0) for t in sizes), *(Job(t, s) for t in trainings for s in range(8))]
+        problem = PaperProblem("Letter", "anbcdn", {"times": 2})
+        for name, steps in (("ql", 4_000_000), ("cql", 1_500_000)):
+            found += Study("x", {"N = 2": problem}, {name: name}, seeds=8, steps=steps,
+                           evaluate_every=steps, until="budget").jobs(store)
+        return found
+
+    def study(self):
+        return JointStudy("mixed", lambda store: [self])
 
 
 class Log(RunCallback):

@@ -22,16 +22,21 @@ SCRIPT = """
 import json, sys, time
 from pathlib import Path
 
-from cranium.experiments import ComplexityConfig, LocalEngine, local_engine, run
-from cranium.experiments.trial import Job, TrainingTrial
-from cranium.experiments.execution import run_trial
+from cranium.experiments import LocalEngine, local_engine
+from cranium.paper import ComplexityConfig, run
+from cranium.experiments.trial import run_trial
+from cranium.paper.problems import PaperProblem
+from cranium.studies import JointStudy, Study
 
 
 class Endless(ComplexityConfig):
     def jobs(self, store):
-        trial = TrainingTrial("x", "CQL", "", world="Letter", task="anbcdn", learner="cql",
-                              steps=10**12, every=10**12, until=None)
-        return [Job(trial, seed) for seed in range(2)]
+        problem = PaperProblem("Letter", "anbcdn")
+        return Study("x", {"any N": problem}, {"CQL": "cql"}, seeds=2, steps=10**12,
+                     evaluate_every=10**12, until="budget").jobs(store)
+
+    def study(self):
+        return JointStudy("endless", lambda store: [self])
 
 
 def slowly(trial, seed):

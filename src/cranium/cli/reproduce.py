@@ -23,8 +23,9 @@ from cranium.errors import (
 )
 
 if TYPE_CHECKING:
-    from cranium.experiments import ExperimentConfig, RunResult
+    from cranium.experiments import RunResult
     from cranium.experiments.local_engine import Engine
+    from cranium.paper import ExperimentConfig
 
 __all__ = ["reproduce"]
 
@@ -122,7 +123,7 @@ def _load_configs(
     trials: int | None,
     protocol: Literal["fair", "paper"] | None,
 ) -> list[ExperimentConfig]:
-    from cranium.experiments import LetterConfig, load_configs
+    from cranium.paper import LetterConfig, load_configs
 
     if trials is not None:
         check_count("trials", trials)
@@ -145,7 +146,7 @@ def _load_configs(
 
 def _find_configs(names: list[str]) -> list[ExperimentConfig]:
     """Return the experiments with these names. ``all`` has both protocols of the letter one."""
-    from cranium.experiments import LetterConfig, list_experiments, make_config
+    from cranium.paper import LetterConfig, list_experiments, make_config
 
     if not names:
         raise InvalidArgumentError(
@@ -212,9 +213,9 @@ def _make_engine(kind: Literal["local", "ray"], workers: int | None, address: st
 def _run(config: ExperimentConfig, folder: Path, engine: Engine, *, retry_failed: bool) -> bool:
     """Run one experiment and draw its figures. Returns whether any trial failed."""
     from cranium.cli.progress import ExperimentProgress
-    from cranium.experiments import run
     from cranium.experiments.results import read_study
     from cranium.figures.studies import draw_study
+    from cranium.paper import run
 
     print_line(_format_plan(config, engine))
     records = folder / config.folder

@@ -86,40 +86,44 @@ def results(
 
 
 def _read_studies(folder: Path) -> list[StudyResults]:
-    from cranium.experiments.results import find_studies, read_study
+    import cranium.paper  # noqa: F401 - registers its figures
+    from cranium.experiments.results import read_studies
 
     with print_damage_warnings():
-        return [read_study(path) for path in find_studies(folder)]
+        return read_studies(folder)
 
 
 def _study_to_json(study: StudyResults) -> dict[str, object]:
-    from cranium.experiments.aggregate import aggregate_tasks
     from cranium.experiments.results import summary_to_dict
 
     return {
         "missing": study.missing,
         "failed": len(study.failed),
-        "groups": [summary_to_dict(group) for group in (*study.groups, *aggregate_tasks(study))],
+        "groups": [summary_to_dict(group) for group in (*study.groups, *study.sums)],
     }
 
 
 def _print_table(study: StudyResults) -> None:
     from rich.table import Table
 
-    from cranium.experiments.aggregate import aggregate_tasks
-    from cranium.experiments.results import NUMBERS, format_number, format_summary
+    from cranium.experiments.results import (
+        NUMBERS,
+        format_number,
+        format_summary,
+        read_number,
+    )
 
     table = Table(
         title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
     )
-    has_sizes = study.config.name == "complexity"
-    numbers = ("states", "transitions") if has_sizes else NUMBERS
+    columns = study.config.columns
+    numbers = columns or NUMBERS
     for name in ("method", "case", *numbers):
         table.add_column(name, justify="left" if name in ("method", "case") else "right")
-    for group in (*study.groups, *aggregate_tasks(study)):
-        if has_sizes:
-            sizes = next((r.result for r in group.records if r.done), {})
-            row = [format_number(sizes.get(name)) for name in numbers]
+    for group in (*study.groups, *study.sums):
+        if columns:
+            found = next((r.result for r in group.records if r.done), {})
+            row = [format_number(read_number(found, name)) for name in columns]
         else:
             row = format_summary(group)
         table.add_row(*(visible_text(cell) for cell in (group.method, group.case, *row)))

@@ -75,10 +75,11 @@ def run_job(job: Job) -> Record:
         EngineError: The machine was at fault, so the error says nothing about the trial.
 
     Example:
-        >>> from cranium.experiments.trial import ComplexityTrial
-        >>> record = run_job(Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0))
-        >>> record.status, record.result["states"]
-        ('done', 3)
+        >>> from cranium.experiments.trial import FunctionTrial
+        >>> trial = FunctionTrial("sizes", "CRA", "N = 5", function="builtins:dict")
+        >>> record = run_job(Job(trial, 7))
+        >>> record.status, record.result
+        ('done', {'seed': 7})
     """
     wall, cpu = time.perf_counter(), time.process_time()
     result, error = {}, None
@@ -111,8 +112,8 @@ class Attempts:
     """Counts how often each job was lost, and decides which are tried again.
 
     Example:
-        >>> from cranium.experiments.trial import ComplexityTrial
-        >>> job = Job(ComplexityTrial("complexity", "CRA", "N = 5", "anbcdn"), 0)
+        >>> from cranium.experiments.trial import FunctionTrial
+        >>> job = Job(FunctionTrial("sizes", "CRA", "N = 5", function="builtins:dict"), 0)
         >>> attempts = Attempts()
         >>> [attempts.should_retry(job, "out of memory") for _ in range(TRIES)]
         [True, True, False]
@@ -172,10 +173,10 @@ class LocalEngine(ClosesOnExit):
         workers: How many; by default one for each core.
 
     Example:
-        >>> from cranium.experiments.trial import ComplexityTrial
-        >>> jobs = [Job(ComplexityTrial("complexity", "RM", "N = 2", "anbcdn", limit=2), 0)]
-        >>> [record.result["states"] for _, record in LocalEngine(workers=1).run(jobs)]
-        [7]
+        >>> from cranium.experiments.trial import FunctionTrial
+        >>> jobs = [Job(FunctionTrial("sizes", "CRA", "N = 5", function="builtins:dict"), 7)]
+        >>> [record.result for _, record in LocalEngine(workers=1).run(jobs)]
+        [{'seed': 7}]
     """
 
     def __init__(self, workers: int | None = None) -> None:

@@ -48,8 +48,8 @@ class TrialLocks:
 
     Example:
         >>> import tempfile
-        >>> from cranium.experiments.trial import ComplexityTrial
-        >>> job = Job(ComplexityTrial("complexity", "CRA", "", "anbcdn"), 0)
+        >>> from cranium.experiments.trial import FunctionTrial
+        >>> job = Job(FunctionTrial("sizes", "CRA", "N = 5", function="builtins:dict"), 0)
         >>> folder = Path(tempfile.mkdtemp())
         >>> with TrialLocks(folder) as ours:
         ...     with TrialLocks(folder) as theirs:

@@ -12,7 +12,7 @@ from cranium.experiments.records import Record
 __all__ = ["MEASURES", "Measure", "find_measure"]
 
 OWN = "measured"
-"""The field of a result with the value of a measure of the user's own."""
+"""The field of results with the value of a function of the user's."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,6 @@ class Measure:
     lower_is_better: bool
 
 
-def _samples(record: Record) -> float | None:
-    found = record.result.get("samples")
-    return None if found is None else float(found)
-
-
 def _mean(name: str) -> Callable[[Record], float | None]:
     def read(record: Record) -> float | None:
         found = record.result.get(name) or {}
@@ -58,15 +53,21 @@ def _area(record: Record) -> float | None:
     return area_under_curve([point[:2] for point in curve], max(budget, curve[-1][0]), initial=0.0)
 
 
-def _own(record: Record) -> float | None:
-    found = record.result.get(OWN)
-    return None if found is None else float(found)
+def _field(name: str) -> Callable[[Record], float | None]:
+    def read(record: Record) -> float | None:
+        found = record.result.get(name)
+        # A flag is no number.
+        return float(found) if isinstance(found, float) or type(found) is int else None
+
+    return read
 
 
 MEASURES: Mapping[str, Measure] = {
     each.name: each
     for each in (
-        Measure("samples_to_solve", "samples until solved", _samples, lower_is_better=True),
+        Measure(
+            "samples_to_solve", "samples until solved", _field("samples"), lower_is_better=True
+        ),
         Measure("final_success", "success at the end", _mean("success"), lower_is_better=False),
         Measure("final_return", "return at the end", _mean("returns"), lower_is_better=False),
         Measure("area_under_curve", "mean success over the budget", _area, lower_is_better=False),
@@ -77,8 +78,8 @@ MEASURES: Mapping[str, Measure] = {
 """The measures that come with Cranium, by name."""
 
 
-def find_measure(name: str, *, own: bool = False, lower_is_better: bool = False) -> Measure:
-    """Return a measure by its name; an ``own`` one is read from what the user's function returned.
+def find_measure(name: str, *, field: str = "", lower_is_better: bool = False) -> Measure:
+    """Return a measure by its name; with a ``field`` it is read from this field of results.
 
     Example:
         >>> find_measure("wall_time").lower_is_better
@@ -89,8 +90,8 @@ def find_measure(name: str, *, own: bool = False, lower_is_better: bool = False)
           fix: known: samples_to_solve, final_success, final_return, area_under_curve, wall_time,
           cpu_time
     """
-    if own:
-        return Measure(name, name.replace("_", " "), _own, lower_is_better)
+    if field:
+        return Measure(name, name.replace("_", " "), _field(field), lower_is_better)
     if name not in MEASURES:
         raise UnknownNameError.of("measure", name, MEASURES)
     return MEASURES[name]

@@ -1,40 +1,33 @@
-"""Read the records of an experiment, group them by method and case, and export them."""
+"""Read the records of a study, group them by method and case, and export them."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from cranium.errors import CraniumError, FileFormatError, MissingExtraError, RecordError
-from cranium.experiments.configs import (
-    ExperimentConfig,
-    list_experiments,
-    make_config,
-)
-from cranium.experiments.manifest import KIND, StudyManifest
+from cranium.errors import MissingExtraError, RecordError
+from cranium.experiments.manifest import FILE, StudyManifest
 from cranium.experiments.records import Record, Store
-from cranium.experiments.runner import CONFIG
 from cranium.experiments.statistics import Summary, summarise
-from cranium.io import read_bytes, write_bytes
+from cranium.io import write_bytes
 
 __all__ = [
     "Group",
     "StudyResults",
     "export",
     "find_studies",
+    "read_studies",
     "read_study",
     "summary_to_dict",
     "to_rows",
 ]
 
-MOST_MANIFEST = 20_000_000
-"""The size limit of ``experiment.json``, which lists the trials of a study."""
 NUMBERS = ("solved", "IQM", "95 % interval", "median", "mean", "deviation")
 """The columns of tables for the statistics of a group."""
 COLUMNS = (
@@ -50,7 +43,7 @@ class Group:
     Attributes:
         method: The method.
         case: The case.
-        config: The config of the trials, as plain data.
+        config: What the trials used, as plain data.
         records: The records that exist, ordered by seed.
         values: The summarised value of each; None if it was not solved.
         wanted: The number of trials that the experiment has.
@@ -87,27 +80,32 @@ class Group:
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The results of an experiment of the paper, or of a study.
+    """The results of a study.
 
     Attributes:
-        config: The config of the experiment, or the manifest of the study.
+        config: The manifest of the study.
         folder: The folder of the records.
         groups: The trials of the figure, by method and case.
+        sums: Sums of groups over several cases, seed by seed.
+        first: The records that decided which other trials were run.
         tuning: The number of tuning trials that were run.
         missing: The number of trials without a record.
         failed: The records of trials that ended with an error, tuning trials included.
     """
 
-    config: ExperimentConfig | StudyManifest
+    config: StudyManifest
     folder: Path
     groups: tuple[Group, ...]
     tuning: int
     missing: int
     failed: tuple[Record, ...] = ()
+    sums: tuple[Group, ...] = ()
+    first: tuple[Record, ...] = ()
 
     def group(self, method: str, case: str) -> Group | None:
-        """The group of a method and a case, if there is one."""
-        found = [g for g in self.groups if (g.method, g.case) == (method, case)]
+        """The group, or sum of groups, of a method and a case, if there is one."""
+        every = (*self.groups, *self.sums)
+        found = [g for g in every if (g.method, g.case) == (method, case)]
         return found[0] if found else None
 
     @property
@@ -117,7 +115,7 @@ class StudyResults:
 
 
 def find_studies(folder: Path) -> list[Path]:
-    """Find the folders of experiments in a folder; it may be one itself.
+    """Find the folders of studies in a folder; it may be one itself.
 
     Example:
         >>> import tempfile
@@ -125,43 +123,41 @@ def find_studies(folder: Path) -> list[Path]:
         Traceback (most recent call last):
         cranium.errors.RecordError: there are no results in ...
     """
-    if (folder / CONFIG).is_file():
+    if (folder / FILE).is_file():
         return [folder]
-    order = list(list_experiments())
-    found = [path.parent for path in folder.glob(f"*/{CONFIG}")]
+    found = sorted(path.parent for path in folder.glob(f"*/{FILE}"))
     if not found:
         raise RecordError(
             f"there are no results in {folder}",
             fix="make some: cranium run my_study.py, or cranium reproduce letter --quick",
         )
-    return sorted(found, key=lambda path: (_find_order(path.name, order), path.name))
+    return found
 
 
-def _find_order(name: str, order: list[str]) -> int:
-    known_as = [index for index, each in enumerate(order) if name.startswith(each)]
-    return known_as[0] if known_as else len(order)
-
-
-def read_study(folder: Path) -> StudyResults:
-    """Read the results that an experiment has so far.
+def read_studies(folder: Path) -> list[StudyResults]:
+    """Read the results of all studies in a folder, in the order that they give.
 
     Example:
         >>> import tempfile
-        >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = run(ComplexityConfig(most=2), folder, LocalEngine(1))
-        >>> read_study(folder).group("RM", "2 items of mail").records[0].result["states"]
-        8
+        >>> read_studies(Path(tempfile.mkdtemp()))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.RecordError: there are no results in ...
     """
-    try:
-        config = _read_config(folder / CONFIG)
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as problem:
-        why = problem.message if isinstance(problem, CraniumError) else problem
-        raise FileFormatError(
-            f"{folder / CONFIG} cannot be read: {why}", fix="run the experiment again"
-        ) from None
-    store = Store(folder)
-    jobs = config.jobs(store)
+    found = [read_study(path) for path in find_studies(folder)]
+    return sorted(found, key=lambda study: (study.config.place, study.folder.name))
+
+
+def read_study(folder: Path) -> StudyResults:
+    """Read the results that a study has so far, with the manifest in its folder.
+
+    Example:
+        >>> import tempfile
+        >>> read_study(Path(tempfile.mkdtemp()))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.FileFormatError: ... cannot be read: ...
+    """
+    manifest = StudyManifest.read(folder / FILE)
+    store, jobs = Store(folder), manifest.all_jobs
     found = {job: store.find(job) for job in jobs}
     grouped: dict[tuple[str, str], list[Any]] = {}
     for job in jobs:  # legends may share trials
@@ -170,19 +166,50 @@ def read_study(folder: Path) -> StudyResults:
     groups = []
     for (method, case), wanted in grouped.items():
         records = tuple(r for job in wanted if (r := found[job]) is not None)
-        values = tuple(config.value_of(record) for record in records if record.done)
-        data = wanted[0].trial.data
+        values = tuple(manifest.value_of(record) for record in records if record.done)
+        data = {**(records[0].config if records else {}), **wanted[0].trial.data}
         groups.append(Group(method, case, data, records, values, len(wanted)))
-    missing = sum(record is None for record in found.values())
-    tuning = sum(r is not None and job.trial.stage == "tuning" for job, r in found.items())
-    failed = tuple(r for r in found.values() if r is not None and not r.done)
-    return StudyResults(config, folder, tuple(groups), tuning, missing, failed)
+    stages = [(job.trial.stage, record) for job, record in found.items() if record is not None]
+    return StudyResults(
+        manifest,
+        folder,
+        tuple(groups),
+        tuning=sum(stage == "tuning" for stage, _ in stages),
+        missing=len(found) - len(stages),
+        failed=tuple(record for _, record in stages if not record.done),
+        sums=tuple(_sum_cases(manifest, groups)),
+        first=tuple(record for stage, record in stages if stage == "first"),
+    )
 
 
-def _read_config(path: Path) -> ExperimentConfig | StudyManifest:
-    told = json.loads(read_bytes(path, most=MOST_MANIFEST, follow_links=False))
-    kind = told.pop("experiment")
-    return StudyManifest.from_data(told, path) if kind == KIND else make_config(kind, told)
+def _sum_cases(manifest: StudyManifest, groups: Sequence[Group]) -> list[Group]:
+    """The sums over cases, for each method that has all of these cases."""
+    by_name = {(group.method, group.case): group for group in groups}
+    sums = []
+    for name, cases in manifest.sums.items():
+        for method in dict.fromkeys(group.method for group in groups):
+            known = [by_name[method, case] for case in cases if (method, case) in by_name]
+            if known and len(known) == len(cases):
+                sums.append(_sum_groups(known, name))
+    return sums
+
+
+def _sum_groups(groups: Sequence[Group], name: str) -> Group:
+    """Add up groups seed by seed. A sum with an unsolved part is unsolved."""
+    by_seed = [
+        dict(zip((r.seed for r in group.records if r.done), group.values, strict=True))
+        for group in groups
+    ]
+    seeds = [seed for seed in by_seed[0] if all(seed in values for values in by_seed)]
+    values = []
+    for seed in seeds:
+        each = [values_of[seed] for values_of in by_seed]
+        values.append(None if None in each else float(sum(part or 0 for part in each)))
+    records = tuple(record for group in groups for record in group.records)
+    parts = tuple(group.values for group in groups)
+    return replace(
+        groups[0], case=name, config={}, records=records, values=tuple(values), parts=parts
+    )
 
 
 def to_rows(studies: Sequence[StudyResults]) -> list[dict[str, Any]]:
@@ -245,6 +272,17 @@ def summary_to_dict(group: Group) -> dict[str, Any]:
     """Convert the statistics of a group to plain data."""
     counts = {"wanted": group.wanted, "failed": group.failed}
     return {"method": group.method, "case": group.case, **counts, **asdict(group.summary)}
+
+
+def read_number(result: Mapping[str, Any], name: str) -> float | None:
+    """A field of a result that is a number; None if there is none.
+
+    Example:
+        >>> read_number({"states": 3}, "states"), read_number({}, "states")
+        (3.0, None)
+    """
+    found = result.get(name)
+    return float(found) if isinstance(found, float) or type(found) is int else None
 
 
 def format_number(value: float | None, none: str = "–") -> str:

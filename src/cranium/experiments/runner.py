@@ -1,38 +1,29 @@
-"""Run an experiment: the trials that have no record yet, and none twice."""
+"""Run the trials of a study that have no record yet, and none twice."""
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from cranium.errors import CraniumError, EngineError, InvalidArgumentError, shorten
-from cranium.experiments.configs import (
-    MOST_BYTES,
-    ExperimentConfig,
-    config_to_dict,
-    make_config,
-)
+from cranium.errors import EngineError
 from cranium.experiments.local_engine import Engine
 from cranium.experiments.locks import TrialLocks
 from cranium.experiments.records import Record, Store
 from cranium.experiments.trial import Job
-from cranium.io import clear_drafts, read_bytes, write_bytes
+from cranium.io import clear_drafts
 
-__all__ = ["RunCallback", "RunResult", "run", "run_jobs"]
+__all__ = ["RunCallback", "RunResult", "run_jobs"]
 
-CONFIG = "experiment.json"
 POLL = 0.5
 """Seconds between two checks whether another process has finished the trial that we wait for."""
 
 
 class RunCallback:
-    """The hooks that :func:`run` calls. These do nothing: override those that you need."""
+    """The hooks that a run calls. These do nothing: override those that you need."""
 
     def begin(self, jobs: Sequence[Job], there: int) -> None:
         """Called before ``jobs`` are run; ``there`` is the number of records that exist already."""
@@ -46,10 +37,10 @@ class RunCallback:
 
 @dataclass
 class RunResult:
-    """The result of :func:`run`.
+    """The result of a run.
 
     Attributes:
-        jobs: All jobs of the experiment.
+        jobs: All jobs of the study.
         there: The number of records that existed before.
         ran: The number of trials that were run.
         failed: The trials that failed, in this run or before.
@@ -65,104 +56,8 @@ class RunResult:
     seconds: float = 0.0
 
 
-def _claim(store: Store, config: ExperimentConfig) -> None:
-    """Write the config into the folder; refuse a folder with the results of another experiment."""
-    path, wanted = store.folder / CONFIG, config_to_dict(config)
-    text = json.dumps(wanted, indent=2, sort_keys=True) + "\n"
-    content, told = b"", None
-    if os.path.lexists(path):  # anything but a regular file is refused
-        with suppress(ValueError, RecursionError):  # it may be damaged
-            content = read_bytes(path, most=MOST_BYTES, follow_links=False)
-            told = json.loads(content)
-    if (
-        isinstance(told, dict)
-        and told != json.loads(text)
-        and not _extends_folder(store, told, config)
-    ):
-        raise InvalidArgumentError(
-            f"{store.folder} holds {told.get('experiment', 'an experiment')} with other "
-            f"settings ({_difference(told, json.loads(text))})",
-            fix="choose another folder (--dir), or run it with the settings that it has",
-        )
-    if not isinstance(told, dict) and (strange := _find_foreign_results(store, config)):
-        raise InvalidArgumentError(
-            f"{store.folder} holds results of another run ({strange[0]}.json), and its {CONFIG} "
-            "does not say of which",
-            fix="choose another folder (--dir)",
-        )
-    if content != text.encode():
-        write_bytes(path, text.encode(), durable=True, follow_links=False)
-
-
-def _find_foreign_results(store: Store, config: ExperimentConfig) -> list[str]:
-    """The names of results in the folder that do not belong to this experiment."""
-    there = store.names()
-    return sorted(there - {job.name for job in config.jobs(store)}) if there else []
-
-
-def _extends_folder(store: Store, told: dict[str, Any], config: ExperimentConfig) -> bool:
-    """Whether the experiment contains all trials that the folder was made for."""
-    if not store.names():
-        return True
-    settings = dict(told)
-    try:
-        before = make_config(settings.pop("experiment", None), settings)
-        return set(before.jobs(store)) <= set(config.jobs(store))
-    except CraniumError:  # of a version that is not ours
-        return False
-
-
-def _difference(told: dict[str, Any], wanted: dict[str, Any]) -> str:
-    names = [name for name in (*told, *wanted) if told.get(name) != wanted.get(name)]
-    parts = [
-        f"{name}: {shorten(told.get(name))}, not {shorten(wanted.get(name))}"
-        for name in dict.fromkeys(names)
-    ]
-    return "; ".join(parts[:5])
-
-
-def run(
-    config: ExperimentConfig,
-    folder: Path,
-    engine: Engine,
-    *,
-    retry_failed: bool = False,
-    callback: RunCallback | None = None,
-) -> RunResult:
-    """Run the trials of an experiment that have no record yet, and write each record at once.
-
-    Ctrl-C, or the end of this process, loses only the trials that are running.
-
-    A folder belongs to one experiment. A later run may extend it with more trials or methods.
-    Settings that would drop some of its results are refused, so that no run overwrites another.
-
-    Args:
-        config: The experiment.
-        folder: The folder of the records.
-        engine: The engine that runs the trials.
-        retry_failed: Whether trials that failed are tried again.
-        callback: Hooks that are called while it runs.
-
-    Example:
-        >>> import tempfile
-        >>> from cranium.experiments import ComplexityConfig, LocalEngine
-        >>> folder = Path(tempfile.mkdtemp())
-        >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
-        18
-        >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
-        0
-        >>> run(ComplexityConfig(most=1), folder, LocalEngine(1))  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: ... holds complexity with other settings (most: 2, ...
-    """
-    store = Store(folder)
-    store.make()
-    _claim(store, config)
-    return run_jobs(config, folder, engine, retry_failed=retry_failed, callback=callback)
-
-
 class Plan(Protocol):
-    """What is run: an experiment of the paper, or a study."""
+    """What is run: a study."""
 
     def jobs(self, store: Store) -> list[Job]:
         """All jobs that are known so far; later ones may depend on the results in the store."""
@@ -176,7 +71,17 @@ def run_jobs(
     retry_failed: bool = False,
     callback: RunCallback | None = None,
 ) -> RunResult:
-    """Run the jobs that have no record yet, in a folder that belongs to them: see :func:`run`."""
+    """Run the jobs that have no record yet, and write each record at once.
+
+    Ctrl-C, or the end of this process, loses only the trials that are running.
+
+    Args:
+        config: What is run.
+        folder: The folder of the records, which belongs to it.
+        engine: The engine that runs the trials.
+        retry_failed: Whether trials that failed are tried again.
+        callback: Hooks that are called while it runs.
+    """
     store, begun = Store(folder), time.perf_counter()
     clear_drafts(folder)
     outcome, callback = RunResult([]), callback or RunCallback()

@@ -1,33 +1,40 @@
 """Schemas of results: what is read from a file is validated before it is used.
 
 The checksum shows that a file was not damaged. It does not show that the file has the fields that
-this version reads: records may come from another version, or from a script of the user's.
+are read: records may come from another version, or from a script of the user's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, create_model
 
 from cranium.errors import shorten
-from cranium.experiments.trial import (
-    ComplexityTrial,
-    SpecificationTrial,
-    TrainingTrial,
-    find_mismatch,
-)
+from cranium.experiments.trial import FieldKind, FunctionTrial, find_mismatch
 
-__all__ = ["Count", "Number", "ResultSchema", "Share", "Size", "describe_mismatch"]
+__all__ = ["Count", "Number", "ResultSchema", "Share", "Size", "describe_mismatch", "schema_of"]
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Size = Annotated[int, Field(ge=1, le=10**15)]
 Number = Annotated[float, Field(ge=-1e15, le=1e15)]
 Share = Annotated[float, Field(ge=-1e-6, le=1 + 1e-6)]  # computed, so there may be rounding errors
-Samples = Annotated[float, Field(ge=1, le=1e15)]
-Point = Annotated[tuple[Samples, Share, Number], Strict(False)]  # in JSON it is a list
-Rate = Annotated[tuple[Samples, Number], Strict(False)]
+Pair = Annotated[tuple[Annotated[float, Field(ge=0, le=1e15)], Number], Strict(False)]
+KINDS: Mapping[FieldKind, Any] = {
+    "count": Count | None,
+    "size": Size | None,
+    "number": Number | None,
+    "share": Share | None,
+    "text": str | None,
+    "flag": bool | None,
+    "shares": dict[str, Share],
+    "numbers": dict[str, Number],
+    "pairs": list[Pair],
+    "any": Any,
+}
+"""The types of fields. Single values may be None: what was looked for did not occur."""
 
 
 class ResultSchema(BaseModel):
@@ -36,53 +43,27 @@ class ResultSchema(BaseModel):
     model_config = ConfigDict(extra="allow", strict=True, allow_inf_nan=False)
 
 
-class _Training(ResultSchema):
-    samples: Size | None = None
-    taken: Count = 0
-    episodes: Count = 0
-    overflows: Count = 0
-    success: dict[str, Share] = {}
-    values: list[Number] = []
-    optimum: list[Number] | None = None
-    curve: list[Point] = []
-    streak: Size | None = None
-    elsewhere: dict[str, Share] = {}
-    rates: list[Rate] = []
+@lru_cache(maxsize=64)
+def schema_of(
+    fields: tuple[tuple[str, FieldKind], ...], base: type[ResultSchema] = ResultSchema
+) -> type[ResultSchema]:
+    """The schema of results with these fields.
 
-
-class _Complexity(ResultSchema):
-    states: Size
-    transitions: Size
-
-
-class _Specification(ResultSchema):
-    model: str
-    answers: Count
-    language: str
-    machine: str
-    states: Size
-    transitions: Count
-    equivalent: bool
-    proved: bool
-    difference: str | None = None
+    Example:
+        >>> describe_mismatch(schema_of((("states", "size"),)), {"states": 0})
+        'its states: input should be greater than or equal to 1, not 0'
+    """
+    # Names of fields are arbitrary text, which the attributes of a model are not.
+    told: dict[str, Any] = {
+        f"field_{number}": (KINDS[kind], Field(alias=name))
+        for number, (name, kind) in enumerate(fields)
+    }
+    return create_model("Result", __base__=base, **told)
 
 
 @find_mismatch.register
-def _of_training(trial: TrainingTrial, result: Mapping[str, Any]) -> str | None:
-    for name in _required(trial):
-        if name not in result:
-            return f"it has no {name}"
-    return describe_mismatch(_Training, result)
-
-
-@find_mismatch.register
-def _of_complexity(_trial: ComplexityTrial, result: Mapping[str, Any]) -> str | None:
-    return describe_mismatch(_Complexity, result)
-
-
-@find_mismatch.register
-def _of_specification(_trial: SpecificationTrial, result: Mapping[str, Any]) -> str | None:
-    return describe_mismatch(_Specification, result)
+def _of_function(trial: FunctionTrial, result: Mapping[str, Any]) -> str | None:
+    return describe_mismatch(schema_of(tuple(trial.fields.items())), result)
 
 
 def describe_mismatch(shape: type[ResultSchema], result: Mapping[str, Any]) -> str | None:
@@ -92,18 +73,8 @@ def describe_mismatch(shape: type[ResultSchema], result: Mapping[str, Any]) -> s
     except ValidationError as problem:
         first = problem.errors()[0]
         place = ".".join(str(each) for each in first["loc"])
+        if first["type"] == "missing":
+            return f"it has no {shorten(place)[1:-1]}"
         said = first["msg"][0].lower() + first["msg"][1:]
         return f"its {shorten(place)[1:-1]}: {said}, not {shorten(first['input'])}"
     return None
-
-
-def _required(trial: TrainingTrial) -> list[str]:
-    """The fields that figures and tables read from a result of this trial."""
-    wanted = {
-        "samples": True,
-        "curve": trial.until is None,
-        "streak": isinstance(trial.until, int),
-        "elsewhere": trial.tested_on is not None,
-        "rates": trial.window is not None,
-    }
-    return [name for name, needed in wanted.items() if needed]

@@ -6,8 +6,6 @@ No file contains it: records and manifests describe what was used, and digests o
 
 from __future__ import annotations
 
-import hashlib
-import json
 import pickle
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,12 +19,20 @@ from pydantic import Field
 from cranium.arguments import check_number
 from cranium.errors import InvalidArgumentError
 from cranium.experiments.measures import OWN
-from cranium.experiments.shapes import Count, Number, ResultSchema, Share, Size, describe_mismatch
-from cranium.experiments.trial import REVISION, Trial, find_mismatch, run_trial
-from cranium.learners import Agent, TrainingResult, train
+from cranium.experiments.shapes import (
+    Count,
+    Number,
+    ResultSchema,
+    Share,
+    Size,
+    describe_mismatch,
+    schema_of,
+)
+from cranium.experiments.trial import REVISION, FieldKind, Trial, find_mismatch, run_trial
+from cranium.learners import Agent, Streak, TrainingResult, train
 from cranium.learners.agent import AgentFactory
 
-__all__ = ["ListedTrial", "Payload", "StudyTrial", "Trainer", "is_trainer", "pack"]
+__all__ = ["ListedTrial", "Payload", "Recorded", "StudyTrial", "Trainer", "is_trainer", "pack"]
 
 MOST_WARNINGS = 20
 """How many different warnings a record keeps."""
@@ -59,6 +65,22 @@ def is_trainer(learner: object) -> TypeGuard[Trainer]:
     return isinstance(learner, Trainer) and not isinstance(learner, type | Agent)
 
 
+class Recorded(NamedTuple):
+    """One more field of the results of a study.
+
+    Attributes:
+        compute: A function of the :class:`~cranium.learners.TrainingResult` and the environment
+            that returns plain data.
+        kind: What it returns: ``"number"``, ``"size"`` (a whole number from 1 on), ``"count"``
+            (from 0 on), ``"share"``, ``"text"`` or ``"flag"``, each of which may be None;
+            ``"shares"`` or ``"numbers"`` (a dictionary of them); ``"pairs"`` (a list of samples
+            with a number for each); or ``"any"``. Other records are not read.
+    """
+
+    compute: Callable[[TrainingResult, gym.Env[Any, Any]], Any]
+    kind: FieldKind = "any"
+
+
 class Payload(NamedTuple):
     """What a trial needs of the user's Python: how to make the problem, and what learns it."""
 
@@ -66,6 +88,8 @@ class Payload(NamedTuple):
     learner: str | AgentFactory | Trainer
     settings: Mapping[str, Any]
     measure: Callable[[TrainingResult], float | None] | None
+    record: Mapping[str, Recorded]
+    log: bool
 
 
 def pack(payload: Payload) -> bytes:
@@ -92,8 +116,10 @@ class StudyTrial(Trial):
         settings: All settings of the learner that were used, defaults included.
         steps: The budget of samples.
         every: The number of samples between two evaluations.
-        until: When to stop earlier.
+        until: When to stop earlier: when the task is solved, or after so many successful training
+            episodes in a row.
         measure: A digest of a measure of the user's own.
+        record: Digests of the functions that compute more fields of the result.
         payload: What the workers run, packed.
     """
 
@@ -102,13 +128,14 @@ class StudyTrial(Trial):
     settings: Mapping[str, Any] = field(kw_only=True)
     steps: int = field(kw_only=True)
     every: int | None = field(kw_only=True, default=None)
-    until: Literal["solved"] | None = field(kw_only=True, default=None)
+    until: Literal["solved"] | int | None = field(kw_only=True, default=None)
     measure: str | None = field(kw_only=True, default=None)
+    record: Mapping[str, str] = field(kw_only=True, default_factory=dict)
     payload: bytes = field(kw_only=True, repr=False)
 
     @property
     def used(self) -> dict[str, Any]:
-        """Everything that the result depends on: the key is its hash, names of legends are not."""
+        """Everything that the result depends on."""
         return {
             "revision": REVISION,
             "problem": dict(self.problem),
@@ -118,43 +145,45 @@ class StudyTrial(Trial):
             "every": self.every,
             "until": self.until,
             "measure": self.measure,
+            "record": dict(self.record),
         }
-
-    @property
-    def data(self) -> dict[str, Any]:
-        """The trial as plain data, as it stands in records."""
-        names = {"experiment": self.experiment, "method": self.method, "case": self.case}
-        return {"kind": "StudyTrial", **names, "stage": self.stage, **self.used}
-
-    @cached_property
-    def key(self) -> str:
-        """The hash of what was used."""
-        text = json.dumps(self.used, sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
 class ListedTrial(Trial):
-    """A trial as the manifest of a study lists it. It can be read, and not be run."""
+    """A trial as the manifest of a study lists it. It can be read, and not be run.
+
+    Attributes:
+        hash: The key.
+        settings: The settings.
+        trained: Whether its result is that of a training.
+    """
 
     hash: str = field(kw_only=True)
     settings: Mapping[str, Any] = field(kw_only=True, default_factory=dict)
+    trained: bool = field(kw_only=True, default=True)
 
     @cached_property
     def key(self) -> str:
         """The hash that the manifest gives."""
         return self.hash
 
+    @property
+    def used(self) -> dict[str, Any]:
+        """The settings."""
+        return {"settings": dict(self.settings)}
+
 
 @run_trial.register
 def _train(trial: StudyTrial, seed: int) -> dict[str, Any]:
     # Anew for every trial: what one trial changes must not change the next one.
     payload: Payload = pickle.loads(trial.payload)  # noqa: S301 - of our own parent
-    make_env, learner, settings, measure = payload
+    make_env, learner, settings, measure, record, log = payload
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
-        more: dict[str, Any] = {"steps": trial.steps, "seed": seed, "until": trial.until}
-        more |= {"evaluate_every": trial.every, **settings}
+        until = Streak(trial.until) if isinstance(trial.until, int) else trial.until
+        more: dict[str, Any] = {"steps": trial.steps, "seed": seed, "until": until}
+        more |= {"evaluate_every": trial.every, **({"log": True} if log else {}), **settings}
         env = make_env()
         result = _run(env, learner, more)
         if result.interrupted:  # a partial training is no result
@@ -163,6 +192,7 @@ def _train(trial: StudyTrial, seed: int) -> dict[str, Any]:
         if measure is not None:
             value = measure(result)
             found[OWN] = None if value is None else check_number("the measure", float(value))
+        found |= {name: each.compute(result, env) for name, each in record.items()}
     wrong = find_mismatch(trial, found)
     if wrong is not None:  # it would be taken for a damaged record, and be run again and again
         raise InvalidArgumentError(f"the learner returned what is no result: {wrong}")
@@ -203,16 +233,17 @@ class _Trained(ResultSchema):
     success: dict[str, Share]
     returns: dict[str, Number]
     lengths: dict[str, Number]
-    curve: list[list[Number]]
+    curve: list[Annotated[list[Number], Field(min_length=2)]]
     measured: Number | None = None
     warnings: Annotated[list[str], Field(default_factory=list)]
 
 
 @find_mismatch.register
-def _of_study(_trial: StudyTrial, result: Mapping[str, Any]) -> str | None:
-    return describe_mismatch(_Trained, result)
+def _of_study(trial: StudyTrial, result: Mapping[str, Any]) -> str | None:
+    return describe_mismatch(schema_of(tuple(trial.fields.items()), _Trained), result)
 
 
 @find_mismatch.register
-def _of_listed(_trial: ListedTrial, result: Mapping[str, Any]) -> str | None:
-    return describe_mismatch(_Trained, result)
+def _of_listed(trial: ListedTrial, result: Mapping[str, Any]) -> str | None:
+    base = _Trained if trial.trained else ResultSchema
+    return describe_mismatch(schema_of(tuple(trial.fields.items()), base), result)

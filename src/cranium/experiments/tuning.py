@@ -6,16 +6,18 @@ import itertools
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
 
 from cranium.arguments import check_count
 from cranium.errors import InvalidArgumentError, MissingExtraError, shorten
 
-__all__ = ["Grid", "Optuna", "Search", "Tried", "best_of", "score_of"]
+__all__ = ["Candidates", "Grid", "Optuna", "Search", "Tried", "best_of", "score_of"]
 
 Setting = float | int | str | bool | None
 Settings = Mapping[str, Any]
+TIES = 1e-7
+"""How much the mean counts beside the median."""
 BATCH = 4
 """How many settings Optuna proposes before it is told how good they are: they run at once."""
 RANGES: Mapping[str, tuple[float, float]] = {
@@ -120,6 +122,73 @@ class Grid:
             {'learning_rate': (0.1, 0.5)}
         """
         return Grid(seeds=1, **{name: values[:2] for name, values in self.axes.items()})
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """A list of settings, of which the best is taken.
+
+    Unlike those of a :class:`Grid`, settings that belong together can change together.
+
+    Args:
+        settings: The candidates.
+        seeds: The number of seeds on which each is tried.
+        steps: The budget of each trial, or one for each problem by its name; by default that of the
+            study.
+        until: ``"solved"`` ends these trials when the task is solved, ``"budget"`` does not; by
+            default they end as those of the study.
+        evaluate_every: The number of samples between two evaluations; by default that of the study.
+
+    Example:
+        >>> search = Candidates([{"shaping": True, "discount": 0.9}, {"discount": 0.99}], seeds=2)
+        >>> len(search.propose({"discount": 0.95}, [])), search.smaller().seeds
+        (2, 1)
+    """
+
+    settings: Sequence[Settings]
+    seeds: int = 3
+    steps: int | Mapping[str, int] | None = None
+    until: Literal["solved", "budget"] | None = None
+    evaluate_every: int | None = None
+
+    def __post_init__(self) -> None:
+        check_count("seeds", self.seeds)
+        if not self.settings or not all(isinstance(each, Mapping) for each in self.settings):
+            raise InvalidArgumentError(
+                f"the candidates are {shorten(self.settings)}",
+                fix="such as [{'learning_rate': 0.1}, {'learning_rate': 0.5}]",
+            )
+
+    def propose(self, defaults: Settings, tried: Sequence[Tried]) -> list[dict[str, Any]]:
+        """All of them at once.
+
+        Example:
+            >>> Candidates([{"learning_rate": 0.1}]).propose({}, [])
+            [{'learning_rate': 0.1}]
+        """
+        del defaults  # they are told with the settings
+        return [] if tried else [dict(each) for each in self.settings]
+
+    def describe(self) -> str:
+        """The search in a sentence.
+
+        Example:
+            >>> "from 2 candidates" in Candidates([{"a": 1}, {"a": 2}]).describe()
+            True
+        """
+        return (
+            f"Settings were chosen for each problem from {len(self.settings)} candidates, each "
+            f"tried on {self.seeds} seeds that are not reported."
+        )
+
+    def smaller(self) -> Candidates:
+        """The first two candidates on one seed.
+
+        Example:
+            >>> len(Candidates([{"a": 1}, {"a": 2}, {"a": 3}]).smaller().settings)
+            2
+        """
+        return replace(self, settings=self.settings[:2], seeds=1)
 
 
 class Optuna:
@@ -246,21 +315,26 @@ def score_of(
 ) -> float:
     """How good a candidate was on its seeds: lower is better.
 
-    It is the median, plus a little of the mean, so that ties are broken. A trial that was not
-    solved counts as twice its budget. A candidate with a failed trial is the last choice.
+    If lower values are better, the candidate that was solved on most seeds is the best; then that
+    with the lowest median, in which an unsolved trial counts as its whole budget; then that with
+    the lowest mean. If higher values are better, the median counts, and then the mean. A candidate
+    with a failed trial is the last choice.
 
     Example:
-        >>> score_of([100, 300, None], lower_is_better=True, budget=1000, failed=False) < 1000
-        True
+        >>> tried = [[100, 300, None], [900, 900, 900], [100, 200, 400]]
+        >>> [score_of(each, lower_is_better=True, budget=1000, failed=False) > 1000
+        ...  for each in tried]
+        [True, False, False]
         >>> score_of([], lower_is_better=True, budget=1000, failed=True)
         inf
     """
     if failed or not values:
         return math.inf
-    sign = 1.0 if lower_is_better else -1.0
-    worst = 2 * budget if lower_is_better else 0.0
+    sign, worst = (1.0, budget) if lower_is_better else (-1.0, 0.0)
     filled = [worst if value is None else value for value in values]
-    return sign * (statistics.median(filled) + 1e-6 * statistics.fmean(filled))
+    unsolved = sum(value is None for value in values) if lower_is_better else 0
+    middle = statistics.median(filled) + TIES * statistics.fmean(filled)
+    return unsolved * 2 * budget + sign * middle
 
 
 def best_of(tried: Sequence[Tried]) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from cranium.experiments.grid_search import list_settings
-from cranium.experiments.letter import METHODS
 from cranium.experiments.results import Group, StudyResults, format_number
 
 __all__ = ["QUICK", "describe_evaluations", "describe_results", "describe_tuning", "join_words"]
@@ -24,28 +22,29 @@ def join_words(parts: Iterable[str]) -> str:
     return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
 
 
-def describe_tuning(methods: Sequence[str], trials: int, detail: str = "") -> str:
-    """Describe how many settings each method was tuned over.
+def describe_tuning(study: StudyResults, detail: str = "") -> str:
+    """Describe how many settings each method was tuned over, as the manifest lists them.
 
-    Example:
-        >>> describe_tuning(["CQL"], 5)
-        'CQL had 12 settings to choose from, each tried on 5 other seeds.'
-        >>> describe_tuning(["planner"], 5)
-        'The planner has nothing to tune.'
+    Args:
+        study: The study.
+        detail: What is added to the numbers of settings.
     """
-    counts = {method: len(list_settings(METHODS[method][2])) for method in methods}
-    fixed = [method for method in methods if counts[method] == 1]
+    tried: dict[tuple[str, str], list[int]] = {}
+    for row in study.config.rows:
+        if row.stage == "tuning":
+            tried.setdefault((row.method, row.case), []).append(row.seeds)
+    counts = {method: len(seeds) for (method, _), seeds in tried.items()}
+    seeds = sorted({each for found in tried.values() for each in found})
+    fixed = [method for method in study.methods if method not in counts]
     told = []
     if fixed:
-        told.append(
-            f"The {join_words(fixed)} {'has' if len(fixed) == 1 else 'have'} nothing to tune."
-        )
-    for count in sorted({count for count in counts.values() if count > 1}):
-        who = [method for method in methods if counts[method] == count]
+        told.append(f"Nothing was tuned for {join_words(fixed)}.")
+    for count in sorted(set(counts.values())):
+        who = [method for method in counts if counts[method] == count]
         names = join_words(who)
-        if len(who) > 1 and len(who) + len(fixed) == len(methods):
+        if len(who) > 1 and len(who) == len(counts):
             names = "Every other method" if fixed else "Every method"
-        other = f"{trials} other seed{'s' if trials > 1 else ''}"
+        other = f"{join_words(map(str, seeds))} other seed{'s' if seeds != [1] else ''}"
         told.append(f"{names} had {count} settings to choose from{detail}, each tried on {other}.")
     return " ".join(told)
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cranium.experiments.aggregate import aggregate_tasks
-from cranium.experiments.configs import ExperimentConfig, config_to_dict
 from cranium.experiments.manifest import StudyManifest
 from cranium.experiments.records import Record, Store
 from cranium.experiments.results import (
@@ -25,6 +23,7 @@ from cranium.experiments.results import (
     format_summary,
     read_final_success,
 )
+from cranium.figures.kinds import find_kind
 from cranium.figures.studies import draw_study
 from cranium.io import write_bytes
 
@@ -55,20 +54,19 @@ pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; 
 def write_report(
     studies: Sequence[StudyResults], path: Path, *, follow_links: bool = False
 ) -> None:
-    """Write a page with the figures, tables, machines and settings of experiments.
+    """Write a page with the figures, tables, machines and settings of studies.
 
     Args:
-        studies: The experiments.
+        studies: The studies.
         path: The page.
         follow_links: Whether it may be written through a symbolic link, or into a pipe.
 
     Example:
-        >>> import tempfile
-        >>> from cranium.experiments import ComplexityConfig, LocalEngine, run
-        >>> from cranium.experiments.results import read_study
+        >>> import cranium, tempfile
         >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = run(ComplexityConfig(most=2), folder, LocalEngine(1))
-        >>> write_report([read_study(folder)], folder / "report.html")
+        >>> study = cranium.Study("a", {"b": ("Letter", "A B")}, {"c": "cql"}, seeds=2, steps=100)
+        >>> _ = study.run(folder, workers=1)
+        >>> write_report([study.results()], folder / "report.html")
         >>> "<figure" in (folder / "report.html").read_text()
         True
     """
@@ -97,8 +95,8 @@ def _make_section(study: StudyResults) -> str:
             f'<p class="note">{len(study.failed):,} trials failed; they are in no number.</p>'
         )
     parts += _make_figures(study)
-    if config.name != "complexity":
-        groups = (*study.groups, *aggregate_tasks(study))
+    if not config.columns:
+        groups = (*study.groups, *study.sums)
         parts.append(f"<h3>In numbers: {_(config.measure)}</h3>")
         rows = [(group.method, group.case, *format_summary(group)) for group in groups]
         parts.append(_make_table(("method", "case", *NUMBERS), rows))
@@ -139,28 +137,22 @@ def _make_seed_tables(study: StudyResults) -> list[str]:
 def _make_figures(study: StudyResults) -> list[str]:
     """Draw the figures from the records; returns them with their captions as HTML."""
     parts = []
+    machines = {shown.name: shown.title for shown in find_kind(study).machines(study)}
     with tempfile.TemporaryDirectory() as folder:
         for path in draw_study(study, Path(folder), ["svg"]):
             code = base64.b64encode(path.read_bytes()).decode()
             text = path.with_suffix(".md")
             told = text.read_text(encoding="utf-8") if text.exists() else path.stem
-            alt = _(told.split("**")[1] if "**" in told else _title_machine(path.stem))
+            title = machines.get(path.stem, path.stem)
+            alt = _(told.split("**")[1] if "**" in told else title)
             image = f'<img alt="{alt}" src="data:image/svg+xml;base64,{code}">'
             if text.exists():
                 caption = f"<figcaption>{_mark_up(told)}</figcaption>"
                 parts.append(f'<figure><div class="plot">{image}</div>{caption}</figure>')
             else:
-                parts.append(f"<h3>{_(_title_machine(path.stem))}</h3>")
+                parts.append(f"<h3>{_(title)}</h3>")
                 parts.append(f'<figure class="machine">{image}</figure>')
     return parts
-
-
-def _title_machine(stem: str) -> str:
-    if stem == "machine-cra":
-        return "The automaton, for any number of items of mail (Appendix F)"
-    if stem == "machine-words":
-        return "The machine that came of the words (Figure “llm”)"
-    return f"The reward machine that does the same for up to {stem.rsplit('-', 1)[1]} items"
 
 
 def _mark_up(text: str) -> str:
@@ -213,20 +205,18 @@ def _describe_run(study: StudyResults) -> str:
     return f"<h3>How to run it again</h3>{made}{_describe_command(config, study.folder)}"
 
 
-def _describe_command(config: ExperimentConfig | StudyManifest, folder: Path) -> str:
+def _describe_command(config: StudyManifest, folder: Path) -> str:
     """The command that runs it again, and what it needs."""
-    if isinstance(config, StudyManifest):
-        quick = " --quick" if config.is_quick else ""
-        where = shlex.quote(str(folder))
-        return f"<pre>cranium run MY_STUDY.py{quick} --dir {_(where)}</pre>"
-    data = config_to_dict(config)
-    name = data.pop("experiment")
-    toml = "\n".join(f"{key} = {_format_toml(value)}" for key, value in data.items())
-    where = shlex.quote(str(folder.parent))
-    return (
-        f"<pre># experiments.toml\n[{_(name)}]\n{_(toml)}</pre>"
-        f"<pre>cranium reproduce --config experiments.toml --dir {_(where)}</pre>"
-    )
+    if config.command:
+        where, command = shlex.quote(str(folder.parent)), config.command
+        table = "\n".join(f"{key} = {_format_toml(value)}" for key, value in config.options.items())
+        return (
+            f"<pre># experiments.toml\n[{_(config.study)}]\n{_(table)}</pre>"
+            f"<pre>{_(command)} --config experiments.toml --dir {_(where)}</pre>"
+        )
+    quick = " --quick" if config.is_quick else ""
+    where = shlex.quote(str(folder))
+    return f"<pre>cranium run MY_STUDY.py{quick} --dir {_(where)}</pre>"
 
 
 def _format_value(config: StudyManifest, record: Record | None) -> str:
@@ -238,7 +228,7 @@ def _format_value(config: StudyManifest, record: Record | None) -> str:
 def _make_tuning_table(study: StudyResults) -> list[str]:
     """A table of the settings that were tried, which can be unfolded."""
     config = study.config
-    if not isinstance(config, StudyManifest) or not config.tuning:
+    if not any(row.stage == "tuning" for row in config.rows):
         return []
     store, rows = Store(study.folder), []
     for row in config.rows:

@@ -13,7 +13,6 @@ from cranium.experiments.comparison import (
     paired_test,
     probability_of_improvement,
 )
-from cranium.experiments.manifest import StudyManifest
 from cranium.experiments.records import Record
 from cranium.experiments.results import Group, StudyResults, format_interval, format_number
 from cranium.figures.style import (
@@ -143,7 +142,6 @@ def _draw_measure(axes: Axes, groups: list[Group], study: StudyResults) -> None:
 def caption(study: StudyResults) -> str:
     """Write the caption: what was run, and what the figure shows, in numbers."""
     config = study.config
-    assert isinstance(config, StudyManifest)
     told = (
         f"**{config.study}**: success of the greedy policy against samples (a curve keeps its last "
         "value after its end), and below it "
@@ -172,7 +170,6 @@ def _describe_numbers(study: StudyResults) -> str:
 def _describe_best(study: StudyResults) -> str:
     """Compare the best learner with each of the others, over all problems."""
     config = study.config
-    assert isinstance(config, StudyManifest)
     strata = {
         method: [group.values for group in study.groups if group.method == method]
         for method in study.methods

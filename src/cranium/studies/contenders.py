@@ -8,19 +8,46 @@ from typing import Any
 
 from cranium.errors import CraniumError, InvalidArgumentError, shorten
 from cranium.experiments.study_trial import Trainer, is_trainer
+from cranium.experiments.tuning import Search
 from cranium.learners import Agent, LearnerConfig
 from cranium.learners.agent import AgentFactory
 from cranium.learners.config import AgentConfig
 from cranium.learners.registry import LEARNERS, choose_config, learner_name
 from cranium.studies.digests import digest_of, is_own_code
 
-__all__ = ["ABSENT", "Contender", "read_contender", "used_settings"]
+__all__ = ["ABSENT", "Contender", "Method", "read_contender", "used_settings"]
 
 ABSENT = "absent means"
 """The metadata of a field of a config that was added later: the value that means what was done
 before. With that value the field is not part of the key, so that earlier records are still used."""
 RESERVED = frozenset({"steps", "seed", "until", "evaluate_every"})
 """What a study tells :func:`cranium.train` itself."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner of a study with what is its own; what is left out is that of the study.
+
+    Args:
+        learner: An id, an agent of your own or its class, or a trainer.
+        settings: Its settings.
+        problems: The problems that it is run on, by name, if they are not those of the study: the
+            same task as another automaton, for example, such as a reward machine.
+        tune: The search for its settings.
+        steps: The budget of its trials.
+        evaluate_every: The number of samples between two evaluations.
+
+    Example:
+        >>> Method("crm", {"shaping": True}, problems={"N = 1": ("Letter", "A B C D")}).learner
+        'crm'
+    """
+
+    learner: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    problems: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    tune: Search | None = field(default=None, kw_only=True)
+    steps: int | None = field(default=None, kw_only=True)
+    evaluate_every: int | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -91,6 +118,8 @@ def read_contender(name: str, value: object) -> Contender:
           fix: with settings it is a pair, such as ("cql", {"shaping": True})
     """
     learner, settings = value, {}
+    if isinstance(value, Method):
+        learner, settings = value.learner, dict(value.settings)
     if isinstance(value, tuple):
         if len(value) != 2 or not isinstance(value[1], Mapping):
             raise InvalidArgumentError(

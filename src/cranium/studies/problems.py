@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,8 +132,10 @@ def describe_problem(name: str, make: MakeEnv) -> dict[str, Any]:
         ) from problem
     machine = found.automaton
     code = [digest_of(each) for each in _own_code(env, make)]
+    told = getattr(make, "settings", None)
     return {
         **({"code": code} if code else {}),
+        **({"made with": dict(told)} if isinstance(told, Mapping) else {}),
         "world": fingerprint(env),
         "machine": hashlib.sha256(dumps(machine).encode()).hexdigest()[:16],
         "rewards": _describe_rewards(found),

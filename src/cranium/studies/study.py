@@ -10,14 +10,13 @@ from typing import Literal
 from cranium.errors import InvalidArgumentError, RecordError
 from cranium.experiments.local_engine import Engine, LocalEngine
 from cranium.experiments.ray_engine import RayEngine
-from cranium.experiments.records import Store
 from cranium.experiments.results import StudyResults, format_table, read_study
-from cranium.experiments.runner import RunCallback, RunResult, run_jobs
+from cranium.experiments.runner import RunCallback, RunResult
 from cranium.figures.curves import check_picture
 from cranium.figures.page import write_report
 from cranium.figures.study import draw_study_figure
 from cranium.studies.definition import StudyDefinition
-from cranium.studies.folder import ManifestWriter, claim_folder
+from cranium.studies.folder import run_in_folder
 
 __all__ = ["Study"]
 
@@ -39,18 +38,24 @@ class Study(StudyDefinition):
             and a task (an automaton, a file, ``library:NAME`` or a language); or a function that
             makes the product.
         learners: By name: an id, such as ``"cql"``; an agent of your own, or its class; a trainer,
-            such as ``cranium.sb3.agent(…)``; or a pair of one of these and settings.
+            such as ``cranium.sb3.agent(…)``; a pair of one of these and settings; or a
+            :class:`~cranium.studies.Method`, which also has problems, tuning or a budget of its
+            own.
         seeds: The number of seeds: 0, 1, 2, …
         steps: The budget of samples of each trial.
         measure: What is compared: ``"samples_to_solve"``, ``"final_success"``, ``"final_return"``,
-            ``"area_under_curve"``, ``"wall_time"``, ``"cpu_time"``, or a function of the
-            :class:`~cranium.learners.TrainingResult`.
+            ``"area_under_curve"``, ``"wall_time"``, ``"cpu_time"``, a field of ``record``, or a
+            function of the :class:`~cranium.learners.TrainingResult`.
         lower_is_better: Whether a lower value of a measure of your own is better.
         tune: A search for settings, such as ``cranium.Grid(learning_rate=[0.1, 0.5])``, on seeds of
             its own.
         until: ``"solved"`` stops each trial when its task is solved. By default it does if samples
-            until solved are measured; ``"budget"`` uses the whole budget in any case.
+            until solved are measured; ``"budget"`` uses the whole budget in any case; a number
+            stops it after so many successful training episodes in a row.
         evaluate_every: The number of samples between two evaluations of the greedy policy.
+        record: More fields of the results, by name: a function of the result and the environment,
+            or a :class:`~cranium.studies.Recorded`, which also says what it returns.
+        log: Whether the result has a log of the training episodes for these functions.
 
     Example:
         >>> import tempfile
@@ -100,8 +105,6 @@ class Study(StudyDefinition):
         where = Path(folder)
         self._described  # noqa: B018 - what cannot be made is an error before anything is written
         self._places.append(where)
-        claim_folder(Store(where), self.name, is_quick=self.is_quick)
-        writer = ManifestWriter(self, where, callback or RunCallback())
         if engine == "local":
             engine = LocalEngine(workers)
         elif engine == "ray":
@@ -109,9 +112,7 @@ class Study(StudyDefinition):
         elif isinstance(engine, str):
             raise InvalidArgumentError(f"no such engine: {engine!r}", fix="known: local, ray")
         with engine as started:
-            result = run_jobs(self, where, started, retry_failed=retry_failed, callback=writer)
-        writer.write()  # nothing may have been missing, or tuning has ended since
-        return result
+            return run_in_folder(self, where, started, retry_failed=retry_failed, callback=callback)
 
     def results(self, folder: FolderPath | None = None) -> StudyResults:
         """The results so far. They are read with the manifest in the folder.

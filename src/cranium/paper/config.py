@@ -1,14 +1,14 @@
-"""The configs of experiments: frozen dataclasses that can be read from TOML."""
+"""The configs of the paper's experiments: frozen dataclasses that can be read from TOML."""
 
 from __future__ import annotations
 
 import json
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -21,22 +21,34 @@ from cranium.errors import (
     UnknownNameError,
     shorten,
 )
-from cranium.experiments.records import Record, Store
+from cranium.experiments.local_engine import Engine
+from cranium.experiments.records import Store
+from cranium.experiments.results import StudyResults
+from cranium.experiments.runner import RunCallback, RunResult
 from cranium.experiments.trial import Job
 from cranium.io import read_text
+from cranium.studies import JointStudy
+from cranium.studies.joint import Part
 
-__all__ = ["ExperimentConfig", "config_to_dict", "load_configs", "make_config", "register"]
+__all__ = [
+    "ExperimentConfig",
+    "config_to_dict",
+    "list_experiments",
+    "load_configs",
+    "make_config",
+    "read_config",
+    "register",
+    "run",
+]
 
 MAX_TOML = 16 * 2**10
 """The size limit of TOML files. A key of nothing but dots takes Python's parser a second then."""
-MOST_BYTES = 200_000
-"""The size limit of ``experiment.json``."""
 MOST_TRIALS = 1_000
 MOST_TUNING_TRIALS = 100
 MOST_COUNTED = 20
 """The limit of N and of the items of mail: worlds and machines grow with them."""
 MOST_SAMPLES = 1_000_000_000
-VARIANTS = {"paper": "as published", "quick": "quick run"}
+VARIANTS = {"paper": "as published"}
 """The words for the variants of an experiment in headings."""
 
 
@@ -63,36 +75,63 @@ class ExperimentConfig(ABC):
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The variants of the experiment that it is: keys of ``VARIANTS``."""
-        return ("quick",) if self.is_quick else ()
+        """The variants of the experiment that it is, quick or not: keys of ``VARIANTS``."""
+        return ()
+
+    @property
+    def figure(self) -> str:
+        """The name of its figure."""
+        return "-".join((self.name, *self.variants))
 
     @property
     def folder(self) -> str:
         """The name of the folder of its records: every variant has its own."""
-        return "-".join((self.name, *self.variants))
-
-    @abstractmethod
-    def jobs(self, store: Store) -> list[Job]:
-        """All jobs that are known so far; later ones may depend on the results in the store."""
+        return f"{self.figure}-quick" if self.is_quick else self.figure
 
     @property
     def heading(self) -> str:
         """The title of the experiment where results are shown."""
-        return ", ".join((self.title, *(VARIANTS[each] for each in self.variants)))
+        words = [self.title, *(VARIANTS[each] for each in self.variants)]
+        return ", ".join([*words, "quick run"] if self.is_quick else words)
 
-    @property
-    def measure(self) -> str:
-        """The name of the quantity that is summarised."""
-        return "samples until solved"
+    @abstractmethod
+    def study(self) -> JointStudy:
+        """The study with these settings."""
 
-    def value(self, result: Mapping[str, Any]) -> float | None:
-        """The value of a result that is summarised; None if the task was not solved."""
-        found = result.get("samples")
-        return None if found is None else float(found)
+    def jobs(self, store: Store) -> list[Job]:
+        """All jobs that are known so far; later ones may depend on the results in the store."""
+        return self.study().jobs(store)
 
-    def value_of(self, record: Record) -> float | None:
-        """The value of a record that is summarised; None if the task was not solved."""
-        return self.value(record.result)
+    def join(
+        self,
+        parts: Sequence[Part] | Callable[[Store], Sequence[Part]],
+        *,
+        measure: str = "samples_to_solve",
+        **more: Any,
+    ) -> JointStudy:
+        """The study that consists of these parts, with a title and options of this config."""
+        names = ("measure_field", "lower_is_better", "steps")
+        told = {name: more.pop(name) for name in names if name in more}
+        options = config_to_dict(self)
+        del options["experiment"]
+        shown = {
+            "title": self.title,
+            "variants": tuple(VARIANTS[each] for each in self.variants),
+            "figure": self.figure,
+            "place": self.place,
+            "options": options,
+            "command": "cranium reproduce",
+            **more,
+        }
+        return JointStudy(
+            self.name,
+            parts if callable(parts) else lambda _: parts,
+            measure=measure,
+            seeds=self.trials,
+            is_quick=self.is_quick,
+            shown=shown,
+            **told,
+        )
 
     def require(self) -> None:  # noqa: B027 - most need no extra
         """Raise :class:`~cranium.errors.MissingExtraError` if an extra is not installed."""
@@ -147,7 +186,7 @@ def make_config(name: str, settings: Mapping[str, Any], where: str = "") -> Expe
     """Make the config of an experiment from plain data, which may come from a file.
 
     Example:
-        >>> import cranium.experiments
+        >>> import cranium.paper
         >>> make_config("complexity", {"most": 10}).most
         10
         >>> make_config("complexity", {"mots": 10})
@@ -180,11 +219,29 @@ def make_config(name: str, settings: Mapping[str, Any], where: str = "") -> Expe
         raise InvalidArgumentError(f"{where}a number of {name} is too long") from None
 
 
+Config = TypeVar("Config", bound=ExperimentConfig)
+
+
+def read_config(study: StudyResults, kind: type[Config]) -> Config:
+    """The settings of a study as its manifest has them, without those that are not known any more.
+
+    Raises:
+        FileFormatError: It is a study of something else.
+    """
+    manifest, known = study.config, {each.name for each in fields(kind)}
+    if manifest.study != kind.name:
+        raise FileFormatError(f"{study.folder} holds {shorten(manifest.study)}, not {kind.name}")
+    told = {name: value for name, value in manifest.options.items() if name in known}
+    found = make_config(kind.name, told, f"{study.folder}: ")
+    assert isinstance(found, kind)
+    return found
+
+
 def load_configs(path: Path) -> list[ExperimentConfig]:
     r"""Read the experiments of a TOML file: one table for each.
 
     Example:
-        >>> import cranium.experiments, tempfile
+        >>> import cranium.paper, tempfile
         >>> path = Path(tempfile.mkdtemp()) / "mine.toml"
         >>> _ = path.write_text("[letter]\ntrials = 3\ntimes = [1, 2]\n")
         >>> load_configs(path)[0].times
@@ -216,3 +273,42 @@ def check_names(what: str, given: Iterable[str], known: Sequence[str]) -> None:
             raise UnknownNameError.of(what, name, known)
         if names.count(name) > 1:  # its trials would count as twice as many
             raise DuplicateNameError(f"the {what} {name!r} is named twice")
+
+
+def run(
+    config: ExperimentConfig,
+    folder: Path,
+    engine: Engine,
+    *,
+    retry_failed: bool = False,
+    callback: RunCallback | None = None,
+) -> RunResult:
+    """Run the trials of an experiment that have no record yet, and write each record at once.
+
+    Ctrl-C, or the end of this process, loses only the trials that are running.
+
+    A folder belongs to one experiment. A later run may extend it with more trials or methods.
+    Settings that would drop some of its results are refused, so that no run overwrites another.
+
+    Args:
+        config: The experiment.
+        folder: The folder of the records.
+        engine: The engine that runs the trials.
+        retry_failed: Whether trials that failed are tried again.
+        callback: Hooks that are called while it runs.
+
+    Example:
+        >>> import tempfile
+        >>> from cranium.experiments import LocalEngine
+        >>> from cranium.paper import ComplexityConfig
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
+        18
+        >>> run(ComplexityConfig(most=2), folder, LocalEngine(1)).ran
+        0
+        >>> run(ComplexityConfig(most=1), folder, LocalEngine(1))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        cranium.errors.InvalidArgumentError: ... holds complexity with other settings (most: 2, ...
+    """
+    study = config.study()
+    return study.run(folder, engine, retry_failed=retry_failed, callback=callback)
