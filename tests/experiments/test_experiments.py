@@ -35,7 +35,7 @@ def finished(config, folder):
     assert (outcome.failed, outcome.interrupted) == ([], False)
     assert outcome.ran == len(outcome.jobs)
     study = read_study(folder)
-    assert study.config == config.study().manifest(Store(folder))
+    assert study.config.to_data() == config.study().manifest(Store(folder)).to_data()
     assert read_config(study, type(config)) == config
     assert (study.missing, study.failed) == (0, ())
     assert all(len(group.records) == group.wanted == config.trials for group in study.groups)

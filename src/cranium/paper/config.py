@@ -112,8 +112,7 @@ class ExperimentConfig(ABC):
         """The study that consists of these parts, with a title and options of this config."""
         names = ("measure_field", "lower_is_better", "steps")
         told = {name: more.pop(name) for name in names if name in more}
-        options = config_to_dict(self)
-        del options["experiment"]
+        options = json.loads(json.dumps(asdict(self)))
         shown = {
             "title": self.title,
             "variants": tuple(VARIANTS[each] for each in self.variants),
