@@ -8,6 +8,7 @@ import re
 import secrets
 import stat
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -25,6 +26,7 @@ __all__ = [
     "shown",
     "write_bytes",
     "write_new",
+    "write_stream",
     "write_text",
 ]
 
@@ -165,13 +167,28 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(
     path: Path, content: bytes, *, durable: bool = False, follow_links: bool = True
 ) -> None:
+    """Write a file all or nothing, as :func:`write_stream` does."""
+
+    def write(stream: BinaryIO) -> None:
+        stream.write(content)
+
+    write_stream(path, write, durable=durable, follow_links=follow_links)
+
+
+def write_stream(
+    path: Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    durable: bool = False,
+    follow_links: bool = True,
+) -> None:
     """Write a file all or nothing, so that an interrupted write leaves the old one.
 
     Drafts that killed processes left of the same file are removed.
 
     Args:
         path: The file.
-        content: What is in it.
+        write: Writes the content into the stream that it is given.
         durable: Whether it is on the disk before it gets its name, and its name is before we go on.
         follow_links: Whether a symbolic link, a pipe or a device of this name is written through,
             as suits a name that a user gave. Otherwise it is replaced by a regular file, and what
@@ -181,12 +198,13 @@ def write_bytes(
         if follow_links:
             path = path.resolve()  # a link stays a link
             if path.exists() and not path.is_file():
-                path.write_bytes(content)  # a pipe or a device is not replaced
+                with path.open("wb") as stream:  # a pipe or a device is not replaced
+                    write(stream)
                 return
         draft = _draft(path)
         try:
             with draft.open("xb") as stream:
-                stream.write(content)
+                write(stream)
                 if durable:
                     stream.flush()
                     os.fsync(stream.fileno())

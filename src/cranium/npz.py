@@ -79,6 +79,7 @@ class ArchiveFormat(NamedTuple):
         noun: What such a file holds, such as "a policy".
         source: How such a file is made, for who gives another one.
         renewal: What to do instead of reading a file of another version.
+        most_bytes: How many bytes all arrays of a file may have together.
     """
 
     name: str
@@ -87,6 +88,7 @@ class ArchiveFormat(NamedTuple):
     noun: str
     source: str
     renewal: str
+    most_bytes: int = MOST_BYTES
 
 
 def read_archive(
@@ -113,7 +115,7 @@ def read_archive(
           fix: use the Cranium that wrote it, or save it again
     """
     try:
-        arrays = read_arrays(file, form.arrays)
+        arrays = read_arrays(file, form.arrays, form.most_bytes)
         about = json.loads(str(arrays.pop(DESCRIPTION)))
     except Exception:  # a damaged archive makes its readers raise all kinds of errors
         raise FileFormatError(f"{path} is not {form.noun} of ours", fix=form.source) from None
@@ -128,12 +130,15 @@ def read_archive(
     return about, arrays
 
 
-def read_arrays(file: IO[bytes], names: str = r"\w+") -> dict[str, NDArray[Any]]:
+def read_arrays(
+    file: IO[bytes], names: str = r"\w+", most_bytes: int | None = None
+) -> dict[str, NDArray[Any]]:
     """The arrays of a ``.npz`` file by their names; what is wrong with it is a ``ValueError``.
 
     Args:
         file: The file, open for reading.
         names: A regular expression for the names that are expected.
+        most_bytes: How many bytes the arrays may have together; by default ``MOST_BYTES``.
 
     Example:
         >>> stream = io.BytesIO()
@@ -152,8 +157,9 @@ def read_arrays(file: IO[bytes], names: str = r"\w+") -> dict[str, NDArray[Any]]
                 raise ValueError(f"an array that is called {name[:60]!r}")
             headers[name] = _checked_header(archive, member)
         size = sum(header.num_bytes for header in headers.values())
-        if size > MOST_BYTES:
-            raise ValueError(f"{size:,} bytes of arrays: {MOST_BYTES:,} are allowed")
+        most = MOST_BYTES if most_bytes is None else most_bytes
+        if size > most:
+            raise ValueError(f"{size:,} bytes of arrays: {most:,} are allowed")
         return {name: _read(archive, members[name], header) for name, header in headers.items()}
 
 

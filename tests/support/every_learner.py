@@ -31,7 +31,7 @@ def letters(times: int | tuple[int, int] = (1, 2), **options: Any) -> gym.Env:
 
 
 def coffee() -> gym.Env:
-    return gym.make("cranium/ToroOffice-toro_coffee_mail-v0")
+    return gym.make("cranium/ToroOffice-coffee-and-mail-v0")
 
 
 def slippery() -> gym.Env:

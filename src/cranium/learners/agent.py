@@ -7,7 +7,7 @@ Python, with the same checks, evaluations and results.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -27,7 +27,7 @@ from cranium.counterfactual.sets import (
 )
 from cranium.tables.space import MOST_LISTED, ConfigurationSpace, open_space
 
-__all__ = ["Agent", "AgentFactory", "AgentPolicy", "Problem", "Sample"]
+__all__ = ["Agent", "AgentFactory", "AgentPolicy", "Problem", "ResumableAgent", "Sample"]
 
 ObsT_contra = TypeVar("ObsT_contra", contravariant=True)
 ActT_co = TypeVar("ActT_co", covariant=True)
@@ -101,6 +101,34 @@ class Agent(Protocol[ObsType, ActType]):
         """Write the agent to a file."""
 
 
+@runtime_checkable
+class ResumableAgent(Protocol):
+    """Two methods more of an agent whose training can be resumed from a checkpoint.
+
+    Example:
+        >>> class Counting:
+        ...     def __init__(self):
+        ...         self.visits = np.zeros(3)
+        ...
+        ...     def state(self):
+        ...         return {"visits": self.visits}
+        ...
+        ...     def restore(self, state):
+        ...         self.visits = state["visits"]
+        >>> isinstance(Counting(), ResumableAgent)
+        True
+    """
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Return everything that the agent has learned, as named arrays of numbers.
+
+        The random generator of its :class:`Problem` is saved without being asked for.
+        """
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what ``state`` returned. The arrays come from a file: check their shapes."""
+
+
 @dataclass
 class Problem:
     """The task that an agent is to learn, and the tools to relabel its samples.
@@ -110,6 +138,7 @@ class Problem:
         space: The configurations as numbers, and the machine's steps as tables. It grows while
             labels and configurations are met.
         rng: The random numbers of the agent; the same seed gives the same numbers.
+        seen: The counter values of configurations in which the agent has acted.
 
     Example:
         >>> import cranium
@@ -122,7 +151,7 @@ class Problem:
     product: AutomatonAugmentedMDP
     space: ConfigurationSpace
     rng: np.random.Generator
-    _seen: set[tuple[int, ...]] = field(default_factory=set, repr=False)
+    seen: set[tuple[int, ...]] = field(default_factory=set, repr=False)
     _arrays: ConfigurationArrays | None = field(default=None, repr=False)
 
     @classmethod
@@ -152,7 +181,7 @@ class Problem:
 
     def note(self, configuration: int) -> None:
         """Note that the agent acts in a configuration: its counter values are seen from now on."""
-        self._seen.add(self.space.decode(configuration).counters)
+        self.seen.add(self.space.decode(configuration).counters)
 
     def members(
         self, configuration: int, configurations: AnyConfigurationSet = "reachable"
@@ -171,7 +200,7 @@ class Problem:
         real = np.array([configuration])
         found = chosen.candidates(self._arrays, real)[0] & ~space.tables.terminal
         if chosen.seen_only:
-            found &= [each.counters in self._seen for each in space.configurations]
+            found &= [each.counters in self.seen for each in space.configurations]
         found[configuration] = False
         others = np.flatnonzero(found)
         if chosen.sample is not None and chosen.sample < len(others):

@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cranium.automata.transition import Configuration
 from cranium.errors import CraniumError, InvalidArgumentError, shorten
-from cranium.learners.agent import Agent, AgentPolicy, Problem
+from cranium.learners.agent import Agent, AgentPolicy, Problem, ResumableAgent
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, LiveEvaluator, TabularEvaluator
+from cranium.learners.live_evaluation import MOST_EVALUATIONS
 from cranium.learners.policy import Policy
 from cranium.learners.run import CHUNK
+from cranium.learners.saved_state import SavedState, generator_data, restore_generator
+from cranium.learners.serialisation import whole
+from cranium.learners.space_state import restore_space, save_space
 from cranium.learners.stepper import EnvironmentStepper
 
 __all__ = ["AgentRun"]
+
+AGENT = "agent_"
+"""How the names of the arrays of an agent begin."""
+MANY = 2**53
 
 
 class AgentRun:
@@ -110,3 +120,48 @@ class AgentRun:
     def policy(self) -> AgentPolicy[Any, Any]:
         """Return what was learned."""
         return self.agent.policy()
+
+    @property
+    def is_between_episodes(self) -> bool:
+        """Whether the next sample begins an episode."""
+        return not self.running
+
+    def check_resumable(self) -> None:
+        """Refuse an agent, or an environment, that a checkpoint could not hold."""
+        self._resumable()
+        self.stepper.check_resumable()
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add what the agent returns as its state, its problem, and the random generators."""
+        save_space(self.problem.space, saved)
+        for name, array in self._resumable().state().items():
+            saved.arrays[f"{AGENT}{name}"] = np.asarray(array)
+        saved.data["seen"] = sorted(map(list, self.problem.seen))
+        saved.data["rng"] = generator_data(self.problem.rng)
+        saved.data["samples"] = self.samples
+        saved.data["evaluations"] = 0 if self._live is None else self._live.evaluations
+        self.stepper.save_world(saved)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Let the agent go on from its state."""
+        restore_space(self.problem.space, saved)
+        told = {name: array for name, array in saved.arrays.items() if name.startswith(AGENT)}
+        self._resumable().restore({name.removeprefix(AGENT): told[name] for name in told})
+        seen = saved.items("seen", MANY)
+        self.problem.seen.update(tuple(whole(count) for count in each) for each in seen)
+        restore_generator(self.problem.rng, saved.data["rng"])
+        self.stepper.steps_taken = saved.whole("samples", 0, MANY)
+        self.stepper.restore_world(saved)
+        evaluations = saved.whole("evaluations", 0, MOST_EVALUATIONS)
+        if evaluations:
+            self._live = self._make_live()
+            self._live.evaluations = evaluations
+
+    def _resumable(self) -> ResumableAgent:
+        if isinstance(self.agent, ResumableAgent):
+            return self.agent
+        raise InvalidArgumentError(
+            f"{type(self.agent).__name__} has no methods state and restore, so its training cannot "
+            "be resumed from a checkpoint",
+            fix="add both (see cranium.learners.ResumableAgent), or leave checkpoint out",
+        )

@@ -179,23 +179,24 @@ def check_callbacks(callbacks: Iterable[Callback]) -> tuple[Callback, ...]:
     return found
 
 
-def check_every(every: int | None, callbacks: Sequence[Callback]) -> None:
-    """Check the number of samples between two calls.
+def check_every(every: int | None, used: object) -> None:
+    """Check the number of samples between two calls or checkpoints, if there are any.
 
     Example:
         >>> check_every(1_000, [])
         Traceback (most recent call last):
-        cranium.errors.InvalidArgumentError: every says how often callbacks are called, and there
-        are none
-          fix: give callbacks=[…], or evaluate_every=… for evaluations
+        cranium.errors.InvalidArgumentError: every says how often callbacks are called and
+        checkpoints are written, and there are none
+          fix: give callbacks=[…] or checkpoint=…, or evaluate_every=… for evaluations
     """
     if every is None:
         return
     check_count("every", every)
-    if not callbacks:
+    if not used:
         raise InvalidArgumentError(
-            "every says how often callbacks are called, and there are none",
-            fix="give callbacks=[…], or evaluate_every=… for evaluations",
+            "every says how often callbacks are called and checkpoints are written, and there are "
+            "none",
+            fix="give callbacks=[…] or checkpoint=…, or evaluate_every=… for evaluations",
         )
 
 

@@ -71,6 +71,11 @@ class EpisodeLog:
         begin = COLUMNS * max(first - self._dropped, 0)
         return np.array(self._kept[begin:]).reshape(-1, COLUMNS)
 
+    def restore(self, rows: Floats, episodes: int) -> None:
+        """Go on after so many episodes, of which the last ones are these."""
+        self._kept = array("d", rows.astype(np.float64).tobytes())
+        self._dropped = episodes - len(rows)
+
     def drop(self, first: int) -> None:
         """Forget the episodes before this one."""
         if first > self._dropped:

@@ -15,6 +15,7 @@ from cranium.counterfactual.wrapper_checks import Guard
 from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.evaluation_result import Evaluation, Evaluator, Instances
 from cranium.learners.policy import Policy
+from cranium.learners.saved_state import SavedState
 from cranium.worlds.protocols import instances_of
 
 __all__ = ["CONFIRMED", "LiveEvaluator", "live_evaluator", "named_seeds"]
@@ -23,6 +24,8 @@ CONFIRMED = 100
 """How many new episodes of each instance must all succeed before a task counts as solved."""
 CUT_OFF = 1_000
 """After how many steps an episode is cut off if there is no horizon."""
+MOST_EVALUATIONS = 2**32 - 1
+"""The greatest number of one: what a seed of NumPy's may be told by."""
 LATEST = 100_000
 """The same if the environment names a time limit of its own."""
 
@@ -111,6 +114,14 @@ class LiveEvaluator(Evaluator):
             episodes=np.array([len(each) for each in runs]),
             notes=self._notes([run for each in runs for run in each]),
         )
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add how many evaluations were made."""
+        saved.data["evaluations"] = self.evaluations
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with the seeds of the next evaluation."""
+        self.evaluations = saved.whole("evaluations", 0, MOST_EVALUATIONS)
 
     def _next_seeds(self) -> np.random.SeedSequence:
         """The seeds of the next evaluation: those that ``spawn`` would give."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,12 @@ from cranium.learners.episode_log import Streak, StreakFinder
 from cranium.learners.evaluation import (
     Evaluation,
 )
+from cranium.learners.keeper import Keeper
 from cranium.learners.progress import ProgressBar
 from cranium.learners.result import TrainingResult
 from cranium.learners.run import CHUNK, Run
 
-if TYPE_CHECKING:
-    from cranium.learners.deep.fused import FusedRun
-
-__all__ = ["Loop", "RunMetadata", "Until", "go_together"]
+__all__ = ["Loop", "RunMetadata", "Until", "closing_callbacks"]
 
 Floats = NDArray[np.float64]
 Until = Literal["solved"] | Streak | Callable[[Evaluation], bool] | None
@@ -83,6 +81,7 @@ class Loop:
         self.gap = gap
         self.callbacks = callbacks
         self.log = log
+        self.keeper: Keeper | None = None  # writes checkpoints
         self.curve: list[tuple[float, ...]] = []
         self.last: Evaluation | None = None
         self.is_final = False  # whether the last evaluation can serve as the final one
@@ -102,17 +101,35 @@ class Loop:
         with closing_callbacks([self]):
             try:
                 self.begin()
+                self.catch_up()
                 while not self.ended:
-                    self._learn(self.pause - self.done)
+                    self.learn(self.pause - self.done)
                     self.show(watch)
                     self.settle()
             except KeyboardInterrupt:
                 self.interrupted = True
+                if self.keeper is not None:
+                    self.keeper.keep_interrupted()
 
     def begin(self) -> None:
         """Tell the callbacks that the training begins."""
         if self.callbacks:
             self.callbacks.begin(self._progress())
+
+    def catch_up(self) -> None:
+        """Do what was still due after the last sample, if the training is resumed."""
+        if self.curve and self.curve[-1][0] == self.done:
+            self.ended = self.done >= self.steps or self._is_enough()
+        elif self.done and (self.done % self.every == 0 or self.done >= self.steps):
+            self.settle()
+
+    def _is_enough(self) -> bool:
+        """Whether the training is to stop after the last evaluation."""
+        if self.until == "solved":
+            return self.solved_at is not None
+        if self.streak is not None:
+            return self.streak.found is not None
+        return callable(self.until) and self.last is not None and bool(self.until(self.last))
 
     def show(self, watch: ProgressBar) -> None:
         """Update the progress bar."""
@@ -122,8 +139,10 @@ class Loop:
     def pause(self) -> int:
         """The number of samples after which there is something to do besides learning."""
         pauses = [self.steps, _next(self.done, self.every)]
-        if self.callbacks:
+        if self.callbacks or self.keeper is not None:
             pauses.append(_next(self.done, self.callbacks.every))
+        if self.keeper is not None and self.keeper.is_waiting:
+            pauses.append(self.done + 1)
         if self.streak is not None:
             # Counted from the last evaluation: where a streak is seen depends on nothing else.
             begin = self.done // self.every * self.every
@@ -133,13 +152,26 @@ class Loop:
     def settle(self) -> None:
         """Look for a streak, evaluate and call the callbacks, if that is due after this sample."""
         done = self.done
+        if self.keeper is not None and done >= self.steps:
+            self.keeper.keep()  # before the final evaluation, which is none of a longer training
         due = done % self.every == 0 or done >= self.steps
         look = self.streak is not None and (due or done % self.every % CHUNK == 0)
         streak = look and self._has_streak()
         if due or streak:
             self.ended = self._evaluate_now() or streak or done >= self.steps
         if self.callbacks and (self.ended or done % self.callbacks.every == 0):
+            self._call()
+        if self.keeper is not None and done < self.steps:
+            self.keeper.keep()
+
+    def _call(self) -> None:
+        """Call the callbacks; if one of them fails, what was learned is kept first."""
+        try:
             self.ended = self.callbacks(self._progress()) or self.ended
+        except Exception:
+            if self.keeper is not None and self.done < self.steps:
+                self.keeper.keep(now=True)
+            raise
 
     def _has_streak(self) -> bool:
         """Read the new part of the log; return whether the streak is complete."""
@@ -174,6 +206,13 @@ class Loop:
             self._policy,
             lambda: run.samples,
         )
+
+    def learn(self, steps: int) -> None:
+        """Take up to so many samples."""
+        if self.keeper is None:
+            self._learn(steps)
+        else:
+            self.keeper.learn(self._learn, steps)
 
     def _learn(self, steps: int) -> None:
         try:
@@ -212,9 +251,7 @@ class Loop:
         self.curve.append((self.done, *means))
         if self.solved_at is None and found.is_solved(self.gap):
             self.solved_at = self.done
-        if self.until == "solved":
-            return self.solved_at is not None
-        return callable(self.until) and bool(self.until(found))
+        return self.streak is None and self._is_enough()
 
     def _final(self) -> Evaluation:
         """The final evaluation, with the optimum where there is one."""
@@ -295,32 +332,3 @@ def closing_callbacks(loops: Sequence[Loop]) -> Iterator[None]:
         for loop in loops:
             loop.callbacks.end(None)
         raise
-
-
-def go_together(loops: Sequence[Loop], watch: ProgressBar) -> None:
-    """Train several seeds at once; each is evaluated when it would be if it were alone."""
-    from cranium.learners.deep.vmap_seeds import learn_together
-
-    going = list(loops)
-    with closing_callbacks(loops):
-        try:
-            for loop in loops:
-                loop.begin()
-            while going:
-                first = going[0]
-                statuses = learn_together(_fused_runs(going), first.pause - first.done)
-                for loop, status in zip(going, statuses, strict=True):
-                    loop.check(status)
-                first.show(watch)
-                for loop in going:
-                    loop.settle()
-                going = [loop for loop in going if not loop.ended]
-        except KeyboardInterrupt:
-            for loop in going:
-                loop.interrupted = True
-
-
-def _fused_runs(loops: Sequence[Loop]) -> list[FusedRun]:
-    from cranium.learners.deep.fused import FusedRun
-
-    return [loop.run for loop in loops if isinstance(loop.run, FusedRun)]  # which all of them are

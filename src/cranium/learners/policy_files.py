@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from cranium.learners.acting import Acting
     from cranium.learners.policy import Policy
 
-__all__ = ["load_policy", "observations_from", "save_policy"]
+__all__ = ["load_policy", "observations_data", "observations_from", "save_policy"]
 
 ENDING = ".npz"
 FORMAT = ArchiveFormat(
@@ -62,7 +62,7 @@ FORMAT = ArchiveFormat(
 
 def save_policy(policy: Policy, path: str | os.PathLike[str]) -> None:
     """Write a policy into a file; all or nothing."""
-    seen, arrays = _observations(policy.observations)
+    seen, arrays = observations_data(policy.observations)
     more = {
         "configurations": [[x.state, list(x.counters)] for x in policy.configurations],
         "observations": seen,
@@ -245,7 +245,7 @@ def _called(automaton: CountingRewardAutomaton) -> str:
     return f"{automaton.name or 'without a name'} ({size.states} states, {size.transitions} edges)"
 
 
-def _observations(observations: tuple[Any, ...]) -> tuple[Any, dict[str, NDArray[Any]]]:
+def observations_data(observations: tuple[Any, ...]) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Observations for a file: arrays of one kind as one array, anything else as JSON."""
     kinds = {(type(o), getattr(o, "shape", None), getattr(o, "dtype", None)) for o in observations}
     if len(kinds) == 1 and isinstance(observations[0], np.ndarray):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -12,10 +13,19 @@ from cranium.aamdp.planning import find_product, tabulate_product
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.arguments import check_count
-from cranium.errors import InvalidArgumentError, RunError, SpaceError, shorten
+from cranium.errors import InvalidArgumentError, RunError, SpaceError
+from cranium.io import shown
 from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.builder import RunBuilder
 from cranium.learners.callbacks import Callback, Callbacks, check_callbacks, check_every
+from cranium.learners.checkpoints import (
+    EVALUATE_EVERY,
+    Checkpoint,
+    CheckpointFile,
+    check_place,
+    evaluations_of,
+    read_checkpoint,
+)
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.episode_log import Streak
@@ -29,6 +39,7 @@ from cranium.learners.evaluation import (
     live_evaluator,
 )
 from cranium.learners.fingerprint import fingerprint
+from cranium.learners.keeper import Keeper, resume_loop
 from cranium.learners.live_evaluation import named_seeds
 from cranium.learners.loop import Loop, RunMetadata, Until
 from cranium.learners.registry import choose_config, learner_name
@@ -37,8 +48,11 @@ from cranium.learners.training_arguments import (
     check_gap,
     check_machine,
     check_network,
+    check_path,
     check_until,
 )
+from cranium.learners.training_identity import check_identity, training_identity
+from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["generators", "prepare_loop"]
 
@@ -76,22 +90,23 @@ def prepare_loop(
     log: bool = False,
     callbacks: Iterable[Callback] = (),
     every: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Loop:
     """Check the arguments and build the training loop."""
     check_count("steps", steps)
     check_count("seed", seed, least=0)
     called = check_callbacks(callbacks)
-    check_every(every, called)
-    interval = max(steps // 100, 1)
-    if evaluate_every is not None:
-        interval = check_count("evaluate_every", evaluate_every)
+    check_every(every, called or checkpoint)
+    known = None if resume is None else read_checkpoint(resume)
+    if checkpoint is not None:
+        check_place(checkpoint, resume)
     if counter_limit is not None:
         check_count("the counter limit", counter_limit, least=0)
     check_instances(instances)
     check_until(until, log)
-    if path not in ("auto", "compiled", "python"):
-        raise InvalidArgumentError(f"a path is auto, compiled or python, not {shorten(path)}")
+    check_path(path)
     chosen = choose_config(learner, config, settings)
     product = find_product(env)
     name = learner_name(learner)
@@ -104,9 +119,8 @@ def prepare_loop(
     model, limited = _model(env, counter_limit, discretise, path=path, network=network)
     # To act with a network takes longer than to learn, and without a horizon an evaluation goes on
     # for a thousand steps an episode.
-    slow = network or shortest_horizon(env, product.horizon) is None
-    if slow and model is None and evaluate_every is None:
-        interval = max(steps // 10, 1)
+    slow = model is None and (network or shortest_horizon(env, product.horizon) is None)
+    interval = _interval(steps, evaluate_every, known, slow)
     check_gap(gap, model, chosen.discount)
     seen = product.env.observation_space if discretise is None else None
     logs = log or isinstance(until, Streak)
@@ -123,12 +137,63 @@ def prepare_loop(
         return live_evaluator(env, evaluation_env, *told)
 
     run: Run = make.run(env, model, exact, live, discretise, world_seed)
-    known = None if model is None else model.world
-    names = (type(product.unwrapped).__name__, product.automaton.name or "the task")
-    told = (lambda: fingerprint(env, known), product.encoding)
-    about = RunMetadata(name, chosen, seed, *names, *told)
+    about = _metadata(name, chosen, seed, env, None if model is None else model.world)
     group = Callbacks(called, every or interval)
-    return Loop(run, steps, interval, until, gap, about, group, log=logs)
+    loop = Loop(run, steps, interval, until, gap, about, group, log=logs)
+    if checkpoint is not None or known is not None:
+        more = {
+            "counter_limit": counter_limit,
+            "gap": gap,
+            "instances": instances,
+            "evaluation_env": None if evaluation_env is None else type(evaluation_env.unwrapped),
+            "evaluation_episodes": evaluation_episodes,
+            "discretise": discretise,
+        }
+        identity = _identity(loop, product, more)
+        if checkpoint is not None:
+            loop.keeper = Keeper(loop, CheckpointFile(checkpoint, identity))
+        if known is not None:
+            check_identity(shown(known.path), known.identity, identity)
+            resume_loop(loop, known)
+    return loop
+
+
+def _interval(steps: int, evaluate_every: int | None, known: Checkpoint | None, slow: bool) -> int:
+    """The number of samples between two evaluations."""
+    if evaluate_every is not None:
+        return check_count("evaluate_every", evaluate_every)
+    if known is not None:
+        return evaluations_of(known)  # however many samples are wanted now
+    return max(steps // (10 if slow else 100), 1)
+
+
+def _metadata(
+    learner: str,
+    config: LearnerConfig,
+    seed: int,
+    env: gym.Env[Any, Any],
+    world: TabularWorld | None,
+) -> RunMetadata:
+    product = find_product(env)
+    names = (type(product.unwrapped).__name__, product.automaton.name or "the task")
+    told = (lambda: fingerprint(env, world), product.encoding)
+    return RunMetadata(learner, config, seed, *names, *told)
+
+
+def _identity(
+    loop: Loop, product: AutomatonAugmentedMDP, more: Mapping[str, object]
+) -> dict[str, str]:
+    """What a checkpoint of this training is of."""
+    about = loop.about
+    arguments = {
+        "learner": about.learner,
+        "seed": about.seed,
+        "path": loop.run.path,
+        EVALUATE_EVERY: loop.every,
+        "log": loop.log,
+        **more,
+    }
+    return training_identity(about.config, product.automaton, about.world(), arguments)
 
 
 def _model(

@@ -13,6 +13,7 @@ from cranium.errors import CraniumError
 from cranium.learners.episode_log import EpisodeLog
 from cranium.learners.evaluation_result import Evaluation
 from cranium.learners.exploration import exploration_rule
+from cranium.learners.saved_state import SavedState
 from cranium.learners.schedules import rate_at
 
 if TYPE_CHECKING:
@@ -66,6 +67,19 @@ class Run(Protocol):
     def policy(self) -> AgentPolicy[Any, Any]:
         """Return what was learned."""
 
+    @property
+    def is_between_episodes(self) -> bool:
+        """Whether the state can be saved now: that of a live environment only between episodes."""
+
+    def check_resumable(self) -> None:
+        """After the first sample, refuse what a checkpoint could not hold."""
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add everything that the next samples depend on, besides the counts and the log."""
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on from a state; what is wrong with it raises one of ``npz.DAMAGES``."""
+
 
 class _Tables(Protocol):
     @property
@@ -103,6 +117,14 @@ class LearnerRun(Generic[AgentT]):
     """What runs of our own learners share: their agent knows where it is in its tables."""
 
     agent: AgentT
+
+    @property
+    def is_between_episodes(self) -> bool:
+        """True: the state of a world that steps inside the loop can be saved at any sample."""
+        return True
+
+    def check_resumable(self) -> None:
+        """Do nothing: a checkpoint can hold all of our own learners."""
 
     @property
     def samples(self) -> int:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
 from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
-from cranium.errors import WorldError
+from cranium.errors import InvalidArgumentError, WorldError
 from cranium.learners.agent import Sample
 from cranium.learners.episode_log import EpisodeLog, Floats
+from cranium.learners.saved_state import SavedState, generator_data, restore_generator
 from cranium.tables.pay import pay
 from cranium.tables.space import ConfigurationSpace
 from cranium.worlds.protocols import Observation
@@ -137,6 +138,32 @@ class EnvironmentStepper:
         success = self.guard.success
         self.log.add(samples, earned, success)
         self.ends = [episodes + 1, successes + success, overflows + info["overflow"], 0.0]
+
+    def check_resumable(self) -> None:
+        """Refuse an environment whose random numbers a checkpoint could not hold."""
+        self.world_generator()
+
+    def save_world(self, saved: SavedState) -> None:
+        """Add the random generator of the environment, which is between two episodes."""
+        saved.data["world"] = generator_data(self.world_generator())
+
+    def restore_world(self, saved: SavedState) -> None:
+        """Reset the environment as at the beginning, and let its random generator go on."""
+        self.reset()
+        restore_generator(self.world_generator(), saved.data["world"])
+
+    def world_generator(self) -> np.random.Generator:
+        """Return the random generator of the environment, which was reset before."""
+        base = self.env.unwrapped
+        own = vars(base)
+        found = own.get("_np_random", own.get("np_random"))
+        if not isinstance(found, np.random.Generator) or generator_data(found) is None:
+            raise InvalidArgumentError(
+                f"{type(base).__name__} does not keep its random numbers in np_random, so a "
+                "checkpoint of the training cannot go on with them",
+                fix="call super().reset(seed=seed) in its reset, and draw from self.np_random",
+            )
+        return found
 
     def logged(self, first: int = 0) -> Floats:
         """Return the log of the episodes from this one on, if it is wanted: [E, 3]."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
@@ -14,11 +15,12 @@ from cranium.learners.callbacks import Callback, check_callbacks
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.evaluation import Instances
-from cranium.learners.loop import Until, go_together
+from cranium.learners.loop import Until
 from cranium.learners.preparation import prepare_loop
 from cranium.learners.progress import ProgressBar
 from cranium.learners.registry import learner_name
 from cranium.learners.result import TrainingResult
+from cranium.learners.seeds_together import go_together
 
 __all__ = ["TrainingResult", "train", "train_seeds"]
 
@@ -43,6 +45,8 @@ def train(
     progress: bool = False,
     callbacks: Iterable[Callback] = (),
     every: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> TrainingResult:
     """Learn a task.
@@ -85,7 +89,14 @@ def train(
         progress: Whether to show how it goes, on standard error.
         callbacks: Functions that are called while the learner trains, to log something, to keep a
             policy, or to stop: see :class:`~cranium.learners.Callback`. They change no number.
-        every: The number of samples between two calls; by default as between two evaluations.
+        every: The number of samples between two calls, and two checkpoints; by default as between
+            two evaluations.
+        checkpoint: A file for the whole state of the training, which is written every ``every``
+            samples, at the end, and after Ctrl-C. It changes no number.
+        resume: A checkpoint to go on from: the result is, bit for bit, that of a training that was
+            never interrupted. The other arguments must be the same, except ``steps``, ``until``,
+            ``callbacks``, ``every``, ``checkpoint`` and ``progress``. It may be the file that
+            ``checkpoint`` names.
         **settings: Single settings of the learner, such as ``shaping=True``.
 
     Example:
@@ -116,6 +127,8 @@ def train(
             log=log,
             callbacks=callbacks,
             every=every,
+            checkpoint=checkpoint,
+            resume=resume,
             **settings,
         )
         with ProgressBar(progress, f"{learner_name(learner)} on {_name(env)}", steps) as watch:

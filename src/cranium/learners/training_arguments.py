@@ -15,7 +15,7 @@ from cranium.learners.deep import require_jax
 from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.episode_log import Streak
 
-__all__ = ["check_gap", "check_machine", "check_network", "check_until"]
+__all__ = ["check_gap", "check_machine", "check_network", "check_path", "check_until"]
 
 MOST_SAMPLES = 2**24
 
@@ -30,6 +30,12 @@ def check_until(until: Any, log: Any) -> None:
         )
     if not isinstance(log, bool):
         raise InvalidArgumentError(f"log is true or false, not {shorten(log)}")
+
+
+def check_path(path: object) -> None:
+    """Check where the environment is to step."""
+    if path not in ("auto", "compiled", "python"):
+        raise InvalidArgumentError(f"a path is auto, compiled or python, not {shorten(path)}")
 
 
 def check_gap(gap: Any, model: TabularProduct | None, discount: float) -> None:

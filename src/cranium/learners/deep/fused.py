@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from gymnasium import spaces
 
 from cranium._runtime.interrupt import held
 from cranium.aamdp.product import AutomatonAugmentedMDP
@@ -19,10 +20,13 @@ from cranium.learners.deep.machine import JaxMachine, to_device
 from cranium.learners.deep.method import Method
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.protocols import PyTree
+from cranium.learners.deep.state import restore_replay, restore_tree, save_replay, save_tree
 from cranium.learners.deep.world import JaxWorld
 from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, Evaluator, TabularEvaluator
+from cranium.learners.live_evaluation import LiveEvaluator
 from cranium.learners.run import LearnerRun
+from cranium.learners.saved_state import SavedState
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.fused import TabularRun
 
@@ -113,6 +117,47 @@ class FusedRun(LearnerRun[DeepAgent]):
         """Return the greedy policy."""
         return self.agent.policy(self.state.learner)
 
+    def save_state(self, saved: SavedState) -> None:
+        """Add the train state: network, optimiser, replay buffer, world and key."""
+        state = self.state
+        save_tree(saved, "state", state._replace(replay=()))  # type: ignore[arg-type]
+        save_replay(saved, state.replay, self.samples)
+        if isinstance(self.evaluator, LiveEvaluator):
+            self.evaluator.save_state(saved)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on from a train state."""
+        empty: Any = self.state._replace(replay=())  # type: ignore[arg-type]
+        state = restore_tree(saved, "state", empty)
+        space, actions = self.agent.tables.space, self.agent.actions
+        in_range = 0 <= int(state.configuration) < len(space) and int(state.elapsed_steps) >= 0
+        if not in_range or int(state.samples) < 0 or not self.is_state(state.world_state):
+            raise ValueError("a state of the world or the machine that does not exist")
+        replay = restore_replay(
+            saved,
+            self.state.replay,
+            int(state.samples),
+            labels=len(space.labels),
+            configurations=len(space),
+            actions=int(actions.n) if isinstance(actions, spaces.Discrete) else None,
+            observations=self.num_observations,
+        )
+        self.state = state._replace(replay=jax.tree.map(to_device, replay))
+        position = self.agent.tables.position
+        position[kernels.SAMPLES], position[kernels.AGE] = state.samples, state.elapsed_steps
+        position[kernels.CONFIGURATION] = state.configuration
+        if isinstance(self.evaluator, LiveEvaluator):
+            self.evaluator.restore_state(saved)
+
+    @property
+    def num_observations(self) -> int | None:
+        """The number of observations, if the replay buffer holds their numbers."""
+        return None
+
+    def is_state(self, world_state: PyTree) -> bool:
+        """Whether there is such a state of the world."""
+        return all(bool(np.isfinite(leaf).all()) for leaf in jax.tree.leaves(world_state))
+
 
 class FiniteDeepRun(FusedRun):
     """A training run in a finite world."""
@@ -137,6 +182,16 @@ class FiniteDeepRun(FusedRun):
         world = build_finite_world(listed.world, np.array(agent.ground_features))
         self.exact, self.feature_table = evaluator, world.feature_table
         super().__init__(agent, world, evaluator, log, first)
+
+    @property
+    def num_observations(self) -> int:
+        """The number of observations: the replay buffer holds their numbers."""
+        return len(self.feature_table)
+
+    def is_state(self, world_state: PyTree) -> bool:
+        """Whether there is such a state of the world."""
+        states: Any = self.world
+        return 0 <= int(np.asarray(world_state)) < len(states.observation)
 
     def evaluate(
         self,

@@ -22,11 +22,15 @@ from cranium.learners.deep.exploration import StaticRule
 from cranium.learners.deep.machine import JaxMachine, to_device
 from cranium.learners.deep.method import Method
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy, scale_action
+from cranium.learners.deep.state import restore_replay, restore_tree, save_replay, save_tree
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.memory_limit import check_memory
 from cranium.learners.run import CHUNK, LearnerRun
+from cranium.learners.saved_state import SavedState, generator_data, restore_generator
+from cranium.learners.space_state import restore_space
 from cranium.learners.stepper import EnvironmentStepper
 from cranium.learners.tabular import kernels
+from cranium.learners.tabular.state import restore_tables, save_tables
 from cranium.worlds.tabular import call_reward_function
 
 __all__ = ["LiveDeepRun"]
@@ -204,6 +208,43 @@ class LiveDeepRun(EnvironmentStepper, LearnerRun[DeepAgent]):
     def policy(self) -> NetworkPolicy | ActorPolicy:
         """Return the greedy policy."""
         return self.agent.policy(self.learner)
+
+    @property
+    def is_between_episodes(self) -> bool:
+        """Whether the next sample begins an episode."""
+        return not self.running
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add the network, the optimiser, the replay buffer, and the random generators."""
+        save_tables(self.agent.tables, saved, 1)
+        save_tree(saved, "learner", self.learner)
+        save_replay(saved, self.replay, self.samples)
+        saved.arrays["seen_counters"] = self.seen_counters.copy()
+        saved.data["rng"] = generator_data(self.agent.rng)
+        self.save_world(saved)
+        self.evaluator.save_state(saved)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with the network and the replay buffer of another run."""
+        agent, tables, space = self.agent, self.agent.tables, self.space
+        restore_space(space, saved)
+        restore_tables(tables, saved, 1, 1)
+        self._grow()
+        self.learner = restore_tree(saved, "learner", self.learner)
+        self.replay = restore_replay(
+            saved,
+            self._allocate_replay(agent.config.replay, int(agent.encoding.width)),
+            self.samples,
+            labels=len(space.labels),
+            configurations=len(space),
+            actions=getattr(agent.method, "actions", None),
+        )
+        shape = self.seen_counters.shape
+        self.seen_counters = saved.array("seen_counters", np.bool_, shape).copy()
+        restore_generator(agent.rng, saved.data["rng"])
+        self.restore_world(saved)
+        self.steps_taken = self.samples
+        self.evaluator.restore_state(saved)
 
 
 def _check(env: gym.Env[Any, Any], product: AutomatonAugmentedMDP, agent: DeepAgent) -> None:

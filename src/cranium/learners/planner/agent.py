@@ -16,6 +16,8 @@ from cranium.learners.config import PlannerConfig
 from cranium.learners.planner import generalisation_kernels
 from cranium.learners.planner import kernels as planning
 from cranium.learners.planner import model_kernels as knowing
+from cranium.learners.planner.state import restore_planner, save_planner
+from cranium.learners.saved_state import SavedState
 from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.learners.tabular.kernels import Floats, WorldArrays
@@ -81,6 +83,7 @@ class PlannerAgent:
         self.guessing = config.generalise and self.numbering.fits and not pays_more
         self.unsure = unsure  # whether rewards may be random although their outcome is certain
         self.codes = np.zeros(0, np.int32)
+        self.observed = 0  # how many observations have a code
         self.hoped = 0  # the number of configurations with an optimistic value
         self.model: Any = None
         self.plan: Any = None
@@ -122,7 +125,21 @@ class PlannerAgent:
         self._take_over()
         # One plan to act by, one to be judged by: how often somebody looks changes nothing.
         if self.plan is None or self.plan.stamp.shape != (total, width):
-            self.plan, self.judging = (_plan(total, width, actions, self.edges) for _ in range(2))
+            self.plan, self.judging = self.new_plan(), self.new_plan()
+
+    def new_plan(self) -> planning.Plan:
+        """Return a plan without nodes, with the sizes of the model."""
+        _, width, actions = self.tables.arrays.q.shape
+        return _plan(len(self.model.roots), width, actions, self.edges)
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add the model, the guesses, the plan and the random generator."""
+        save_planner(self, saved)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with a model, guesses and a plan."""
+        self.grow()  # as the tables did
+        restore_planner(self, saved)
 
     def _guess(self, total: int) -> generalisation_kernels.Guess:
         actions = self.tables.arrays.q.shape[2]
@@ -173,6 +190,7 @@ class PlannerAgent:
         if number >= len(self.codes):
             self.codes = np.resize(self.codes, max(2 * number, 64))
         self.codes[number] = self.numbering.code(observation) if self.guessing else -1
+        self.observed = number + 1
 
     # Both paths
 

@@ -11,12 +11,17 @@ from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
 from cranium.learners.config import LearnerConfig, TabularConfig
+from cranium.learners.saved_state import ANY, SavedState, generator_data, restore_generator
 from cranium.learners.tabular import kernels, live_kernels, loop_kernels
 from cranium.learners.tabular.arrays import RANDOMS, LearnerTables
 from cranium.learners.tabular.kernels import Floats, WorldArrays
 from cranium.worlds.protocols import Observation
 
 __all__ = ["QLearningAgent", "TabularAgent"]
+
+
+BELOW_ONE = float(np.nextafter(1.0, 0.0))
+"""The greatest random number that may be drawn."""
 
 
 class TabularAgent(Protocol):
@@ -54,6 +59,12 @@ class TabularAgent(Protocol):
 
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:
         """Return Q, at least where the greedy policy goes: [O, X, A]."""
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add what was learned, besides the tables, and the random generator."""
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on from what ``save_state`` added; the tables are there already."""
 
 
 class QLearningAgent:
@@ -111,3 +122,18 @@ class QLearningAgent:
     def values(self, *, everything: bool = False) -> NDArray[np.float64]:  # noqa: ARG002
         """Return Q: [O, X, A]."""
         return self.tables.arrays.q
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add the random generator, and its numbers that are not used yet."""
+        used = int(self.tables.position[kernels.CURSOR])
+        saved.arrays["randoms"] = self.tables.arrays.randoms[used:].copy()
+        saved.data["rng"] = generator_data(self.rng)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with the random numbers that are next."""
+        rest = saved.array("randoms", np.float64, (ANY,), least=0.0, most=BELOW_ONE)
+        if len(rest) > RANDOMS:
+            raise ValueError(f"{len(rest):,} random numbers")
+        self.tables.position[kernels.CURSOR] = RANDOMS - len(rest)
+        self.tables.arrays.randoms[RANDOMS - len(rest) :] = rest
+        restore_generator(self.rng, saved.data["rng"])

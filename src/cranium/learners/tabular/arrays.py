@@ -78,7 +78,7 @@ class LearnerTables:
         self.rule = RuleCall(rule) if _rule(rule) == kernels.CALLED else None
         self._counters: dict[tuple[int, ...], int] = {}
         self._taken = (0, 0)  # how many labels and configurations the tables know
-        self._look()
+        self.look()
         self._allocate(observations, len(space), len(space.labels))
         chosen = self.set
         self.arrays.settings[:] = (
@@ -158,11 +158,19 @@ class LearnerTables:
 
         Arrays grow by doubling, so that the total cost of copying is linear.
         """
-        self._look()
-        sizes = (observations or self.room, *self._sizes())
-        extras = 1 + len(self.space.reward_functions)
+        self.look()
+        self.resize(observations or self.room, *self._sizes())
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """For how many observations, configurations and labels there is room."""
         room, width, _ = self.arrays.q.shape
-        if sizes != (room, width, len(self.arrays.reward)) or extras != len(self.arrays.extra):
+        return room, width, len(self.arrays.reward)
+
+    def resize(self, observations: int, configurations: int, labels: int) -> None:
+        """Make room for just so many, and take over what is new in the configuration space."""
+        sizes, extras = (observations, configurations, labels), 1 + len(self.space.reward_functions)
+        if sizes != self.sizes or extras != len(self.arrays.extra):
             self._reallocate(*sizes)
         self._take_over()
 
@@ -282,7 +290,7 @@ class LearnerTables:
                     return problem
         return None
 
-    def _look(self) -> None:
+    def look(self) -> None:
         """Compute the transitions of new labels and configurations."""
         rows, known = self._taken
         following = self.space.tables.next_configuration

@@ -17,9 +17,12 @@ from cranium.learners.episode_log import EpisodeLog, Floats
 from cranium.learners.evaluation import Evaluation, TabularEvaluator
 from cranium.learners.policy import Policy
 from cranium.learners.run import LearnerRun
+from cranium.learners.saved_state import SavedState, generator_data, restore_generator
+from cranium.learners.space_state import restore_space
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.agent import TabularAgent
 from cranium.learners.tabular.arrays import LearnerTables
+from cranium.learners.tabular.state import restore_tables, save_tables
 from cranium.worlds.tabular import TabularWorld
 
 __all__ = ["TabularRun"]
@@ -108,6 +111,20 @@ class TabularRun(LearnerRun[TabularAgent]):
             world.first_action,
             observation_space=self.product.env.observation_space,
         )
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add the tables, what was learned, and both random generators."""
+        save_tables(self.agent.tables, saved, self.agent.tables.room)
+        self.agent.save_state(saved)
+        saved.data["nature"] = generator_data(self.nature)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with the tables, what was learned, and the random generators."""
+        tables = self.agent.tables
+        restore_space(tables.space, saved)
+        restore_tables(tables, saved, tables.room, len(self.world.observation))
+        self.agent.restore_state(saved)
+        restore_generator(self.nature, saved.data["nature"])
 
 
 def warn_if_unsound(product: AutomatonAugmentedMDP, world: TabularWorld) -> None:

@@ -14,10 +14,15 @@ from cranium.counterfactual.wrapper_checks import check_reward, check_told
 from cranium.errors import CraniumError, WorldError, shorten
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.policy import Policy
+from cranium.learners.policy_files import observations_data, observations_from
 from cranium.learners.run import CHUNK, LearnerRun
+from cranium.learners.saved_state import SavedState
+from cranium.learners.space_state import restore_space
 from cranium.learners.stepper import EnvironmentStepper
 from cranium.learners.tabular import kernels, live_kernels
 from cranium.learners.tabular.agent import TabularAgent
+from cranium.learners.tabular.state import restore_tables, save_tables
+from cranium.npz import MOST_TEXT
 from cranium.worlds.enumeration import check_finite
 from cranium.worlds.observations import copy_observation, observation_key
 
@@ -201,3 +206,44 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
             discretise=self.discretise,
             observation_space=self.product.env.observation_space,
         )
+
+    @property
+    def is_between_episodes(self) -> bool:
+        """Whether the next action begins an episode."""
+        return self.action < 0
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add the tables, the observations in the order of meeting, and the random generators."""
+        save_tables(self.agent.tables, saved, len(self.observations))
+        described, arrays = observations_data(tuple(self.observations))
+        saved.data["observations"] = described
+        saved.arrays.update(arrays)
+        saved.data["met"] = [sorted(label) for label in self.happened]
+        self.agent.save_state(saved)
+        self.save_world(saved)
+        self.evaluator.save_state(saved)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with the tables and the observations of another run."""
+        tables = self.agent.tables
+        restore_space(tables.space, saved)
+        seen = observations_from(saved.data["observations"], saved.arrays)
+        restore_tables(tables, saved, len(seen), len(seen))
+        for number, observation in enumerate(seen):
+            if self.numbers.setdefault(observation_key(observation), number) != number:
+                raise ValueError("an observation that is there twice")
+            self.observations.append(observation)
+            self.agent.add_observation(number, observation)
+        self._restore_labels(saved)
+        self.agent.restore_state(saved)
+        self.restore_world(saved)
+        self.evaluator.restore_state(saved)
+
+    def _restore_labels(self, saved: SavedState) -> None:
+        """Note which labels were met: when one is new, a set of configurations is drawn anew."""
+        labels = self.space.labels
+        for names in saved.items("met", MOST_TEXT):
+            row = self.space.add_label(names)
+            self.happened[frozenset(names)] = live_kernels.ROW * row
+        if len(self.space.labels) != len(labels):
+            raise ValueError("labels that were met and are not there")

@@ -14,6 +14,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.successors import Successors
 from cranium.automata.transition import Configuration
 from cranium.learners.config import OptionsConfig
+from cranium.learners.saved_state import SavedState, generator_data, restore_generator
 from cranium.learners.tabular import kernels, live_kernels, options_kernels
 from cranium.learners.tabular.arrays import LearnerTables
 from cranium.learners.tabular.kernels import Floats, WorldArrays
@@ -141,6 +142,26 @@ class OptionsAgent:
         old, self.options = self.options, self._allocate()
         for name in ("low", "high", "tried", "progress", "sums"):
             copy_into(getattr(old, name), getattr(self.options, name))
+
+    def save_state(self, saved: SavedState) -> None:
+        """Add the values of the options, and which one is followed."""
+        for name in ("low", "high", "tried", "progress", "sums"):
+            saved.arrays[f"options_{name}"] = getattr(self.options, name).copy()
+        saved.data["rng"] = generator_data(self.rng)
+
+    def restore_state(self, saved: SavedState) -> None:
+        """Go on with the values of the options, and the one that is followed."""
+        self.grow()  # as the tables did
+        options, wide = self.options, np.iinfo(np.int32).max
+        for name in ("low", "high", "tried", "sums"):
+            own = getattr(options, name)
+            own[...] = saved.array(f"options_{name}", own.dtype, own.shape)
+        option, began = saved.array("options_progress", np.int64, (2,), least=-1, most=wide)
+        room, count = options.high.shape
+        if option >= count or not 0 <= began < room:
+            raise ValueError(f"an option {option} that began with the observation {began}")
+        options.progress[:] = option, began
+        restore_generator(self.rng, saved.data["rng"])
 
     def add_observation(self, number: int, observation: Observation) -> None:
         """Do nothing: a table needs only the number."""
