@@ -22,7 +22,7 @@ demo: $(VENV)/.core  ## compile a language, run a word, train two learners, draw
 	@$(BIN)/cranium check out/task.yaml
 	@$(BIN)/cranium run out/task.yaml "A A B C D D"
 	@$(BIN)/cranium solve Letter out/task.yaml
-	@$(BIN)/cranium train Letter out/task.yaml --learner planner --learner cql --until-solved --every 20 --curve out/curves.png
+	@$(BIN)/cranium train Letter out/task.yaml --learner planner --learner cql --until-solved --evaluate-every 20 --curve out/curves.png
 
 test: $(VENV)/.dev  ## all tests but those of the targets below
 	$(BIN)/python -m pytest -n auto -m "not sb3 and not ray and not faults and not local_model and not llm"
@@ -68,7 +68,7 @@ pictures: $(VENV)/.core  ## the pictures and the JSON Schema that the documentat
 	$(BIN)/python docs/pictures/replay.py docs/pictures/replay.png
 	$(BIN)/cranium worlds Craft --draw docs/pictures/craft-map.png > /dev/null
 	$(BIN)/cranium worlds Water --draw docs/pictures/water-map.png > /dev/null
-	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --every 20 --curve docs/pictures/learning.svg > /dev/null
+	$(BIN)/cranium train Letter anbcdn --learner planner --learner cql --learner ql --until-solved --evaluate-every 20 --curve docs/pictures/learning.svg > /dev/null
 	$(BIN)/python -c 'import cranium, json; print(json.dumps(cranium.automaton_schema(), indent=2, ensure_ascii=False))' > docs/automaton.schema.json
 
 reproduction: $(VENV)/.dev  ## the paper's experiments, and their figures for the documentation (70 minutes)

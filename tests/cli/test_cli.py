@@ -473,7 +473,16 @@ def test_solve_takes_languages_files_and_options_of_the_world(run):
 def test_train_says_how_many_samples_saves_and_draws(run, tmp_path):
     shown = run(
         *("train", "Letter", "anbcdn", "--learner", "planner", "--steps", "2k", "--until-solved"),
-        *("--with", "times=1..2", "--every", "10", "--save", "agent.npz", "--curve", "c.svg"),
+        *(
+            "--with",
+            "times=1..2",
+            "--evaluate-every",
+            "10",
+            "--save",
+            "agent.npz",
+            "--curve",
+            "c.svg",
+        ),
     )
     assert "learner   planner, seed 0, compiled loop" in shown
     assert "A 2 times  1.0000 success, " in shown
@@ -634,7 +643,15 @@ def test_settings_that_do_not_fit_a_learner_are_refused_before_another_is_traine
 
 
 def test_several_seeds_have_a_line_each_and_a_summary(run):
-    more = ("--with", "times=1", "--until-solved", "--every", "20", "--curve", "curves.svg")
+    more = (
+        "--with",
+        "times=1",
+        "--until-solved",
+        "--evaluate-every",
+        "20",
+        "--curve",
+        "curves.svg",
+    )
     told = run("train", "Letter", "anbcdn", "--learner", "planner", "--seeds", "2", *more)
     assert "planner seed 0: solved after 60 samples" in told
     assert "planner: 2 of 2 seeds solved, median" in told

@@ -136,7 +136,17 @@ def test_what_cannot_be_written_in_the_end_is_kept_elsewhere(tmp_path):
 
 # Ends that are asked for
 
-LONG = ["train", "Letter", "anbcdn", "--learner", "ql", "--steps", "1000M", "--every", "50k"]
+LONG = [
+    "train",
+    "Letter",
+    "anbcdn",
+    "--learner",
+    "ql",
+    "--steps",
+    "1000M",
+    "--evaluate-every",
+    "50k",
+]
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])

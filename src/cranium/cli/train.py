@@ -35,6 +35,7 @@ from cranium.cli.arguments import (
     parse_pairs,
     parse_world_options,
 )
+from cranium.cli.checkpoints import CheckpointFiles
 from cranium.cli.output import (
     INTERRUPTED,
     print_json,
@@ -89,8 +90,9 @@ def train(
     until_solved: Annotated[
         bool, typer.Option("--until-solved", help="Stop when every instance is solved.")
     ] = False,
-    every: Annotated[
-        str | None, typer.Option("--every", help="How many steps between two evaluations.")
+    evaluate_every: Annotated[
+        str | None,
+        typer.Option("--evaluate-every", help="How many steps between two evaluations."),
     ] = None,
     shaping: Annotated[
         bool, typer.Option("--shaping", help="Shape the rewards by the automaton.")
@@ -112,6 +114,31 @@ def train(
     curve: Annotated[
         Path | None, typer.Option("--curve", metavar="PICTURE", help="Draw the learning curves.")
     ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            metavar="FILE",
+            help="Write the whole state of the training into a file, again and again, and after "
+            "Ctrl-C. Of several learners or seeds each has its own, such as FILE-cql-seed3.",
+        ),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            help="How many steps between two checkpoints.",
+            show_default="as between two evaluations",
+        ),
+    ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="FILE",
+            help="Go on from a checkpoint of the same training; it may be that of --checkpoint.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train an agent on a task in a world.
@@ -126,6 +153,8 @@ def train(
         cranium train Letter anbcdn --learner planner --learner cql --curve curves.png
         cranium train Office --language "mail person never decoration" --save agent.npz
         cranium train FrozenLake-v1 --task "fish goal" --labels lake.py:events
+        cranium train Letter anbcdn --checkpoint agent.ckpt --every 10k
+        cranium train Letter anbcdn --checkpoint agent.ckpt --every 10k --resume agent.ckpt
     """
     with endings(), report_errors_as_json(as_json):
         names = learners or ["cql"]
@@ -147,6 +176,8 @@ def train(
         # All settings are checked before the first learner is trained.
         configs = [(name, choose_config(name, None, given)) for name in names]
         output = FaultTolerantOutput(quiet=as_json)
+        interval = None if every is None else parse_count(every)
+        files = CheckpointFiles(checkpoint, resume, interval, names, all_seeds, output)
         report = print_run_line if seeds > 1 else partial(print_run, title)
         runs: list[TrainingRun] = []
         for run in _train_each(
@@ -155,14 +186,16 @@ def train(
             all_seeds,
             steps=parse_count(steps),
             until_solved=until_solved,
-            evaluate_every=None if every is None else parse_count(every),
+            evaluate_every=None if evaluate_every is None else parse_count(evaluate_every),
             progress=not as_json and sys.stderr.isatty(),
+            files=files,
         ):
             runs.append(run)
             # The agent is saved before anything is printed, because printing can fail.
             if save is not None:
                 _save_agent(run.result, recipe, save)
             output.print_with(partial(report, run))
+        files.report(runs[-1].result)
         _finish(runs, title, curve, save, output)
     if as_json:
         print_json([run_to_json(run) for run in runs], indent=2)
@@ -179,6 +212,7 @@ def _train_each(
     until_solved: bool,
     evaluate_every: int | None,
     progress: bool,
+    files: CheckpointFiles,
 ) -> Iterator[TrainingRun]:
     """Train each learner with each seed, until a run is interrupted."""
     for (learner, config), seed in product(configs, seeds):
@@ -192,6 +226,7 @@ def _train_each(
             config=config,
             evaluate_every=evaluate_every,
             progress=progress,
+            **files.arguments(learner, seed),
         )
         yield TrainingRun(result, time.perf_counter() - start)
         if result.interrupted:

@@ -1,6 +1,6 @@
 """Learners: agents that can see inside the reward."""
 
-from cranium.learners.agent import Agent, AgentPolicy, Problem, Sample
+from cranium.learners.agent import Agent, AgentPolicy, Problem, ResumableAgent, Sample
 from cranium.learners.callbacks import Callback, TrainingProgress
 from cranium.learners.config import (
     AgentConfig,
@@ -43,6 +43,7 @@ __all__ = [
     "PlannerConfig",
     "Policy",
     "Problem",
+    "ResumableAgent",
     "Sample",
     "Schedule",
     "Streak",

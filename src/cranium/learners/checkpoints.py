@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
 from cranium._runtime.interrupt import finishing
-from cranium.errors import FileFormatError, InvalidArgumentError, SpaceError, shorten
+from cranium.errors import (
+    FileAccessError,
+    FileFormatError,
+    InvalidArgumentError,
+    SpaceError,
+    shorten,
+)
 from cranium.io import check_writable, open_regular, shown, write_stream
 from cranium.learners.evaluation_result import Evaluation
 from cranium.learners.saved_state import SavedState
@@ -29,7 +35,9 @@ __all__ = [
     "check_place",
     "evaluation_from",
     "evaluations_of",
+    "existing",
     "is_same_file",
+    "named_after",
     "read_checkpoint",
     "save_evaluation",
 ]
@@ -95,6 +103,33 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str] | No
         (True, False)
     """
     return other is not None and Path(one).resolve() == Path(other).resolve()
+
+
+def named_after(path: str | os.PathLike[str], *parts: str) -> Path:
+    """Return the name of the checkpoint of one of several trainings.
+
+    Example:
+        >>> named_after("agent.ckpt", "cql", "seed3").name
+        'agent-cql-seed3.ckpt'
+    """
+    where = Path(path)
+    return where.with_name("-".join([where.stem, *parts]) + where.suffix)
+
+
+def existing(paths: Sequence[Path]) -> list[Path | None]:
+    """Return the checkpoints to go on from, and None for each training that has none yet.
+
+    Raises:
+        FileAccessError: None of them has one.
+    """
+    found = [path if path.exists() else None for path in paths]
+    if not any(found):
+        first = shown(paths[0]) if paths else "nothing"
+        raise FileAccessError(
+            f"there is no checkpoint of any seed: neither {first} nor another",
+            fix="give the name that was given as checkpoint=…, without -seed0",
+        )
+    return found
 
 
 def check_place(path: str | os.PathLike[str], resume: str | os.PathLike[str] | None) -> None:

@@ -97,9 +97,11 @@ class Keeper:
     def keep(self, *, now: bool = False) -> None:
         """Write a checkpoint if one is due, or now, if the state can be saved."""
         loop, file = self.loop, self.file
+        if self.written_at == loop.done:
+            return
         if loop.done % loop.callbacks.every == 0 or loop.ended or loop.done >= loop.steps or now:
             file.due = True
-        if file.due and loop.run.is_between_episodes and self.written_at != loop.done:
+        if file.due and loop.run.is_between_episodes:
             file.write(save_loop(loop))
             self.written_at = loop.done
 

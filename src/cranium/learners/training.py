@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -12,10 +13,11 @@ from cranium.aamdp.planning import find_product
 from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.callbacks import Callback, check_callbacks
+from cranium.learners.checkpoints import existing, named_after
 from cranium.learners.config import LearnerConfig
 from cranium.learners.deep.config import NetworkConfig
 from cranium.learners.evaluation import Instances
-from cranium.learners.loop import Until
+from cranium.learners.loop import Loop, Until
 from cranium.learners.preparation import prepare_loop
 from cranium.learners.progress import ProgressBar
 from cranium.learners.registry import learner_name
@@ -144,6 +146,8 @@ def train_seeds(
     seeds: Iterable[int],
     progress: bool = False,
     callbacks: Iterable[Callback] = (),
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     **more: Any,
 ) -> list[TrainingResult]:
     """Learn a task with several seeds.
@@ -160,6 +164,9 @@ def train_seeds(
         seeds: The seeds.
         progress: Whether to show how it goes, on standard error.
         callbacks: As for :func:`train`. Each follows every seed.
+        checkpoint: As for :func:`train`, with a file for each seed: of ``agent.ckpt`` that of the
+            seed 3 is ``agent-seed3.ckpt``. Seeds with checkpoints learn one after the other.
+        resume: The name that was given as ``checkpoint``. Seeds that have no file yet begin anew.
         **more: As for :func:`train`.
 
     Example:
@@ -179,17 +186,17 @@ def train_seeds(
 
     waiting = list(seeds)
     more["callbacks"] = check_callbacks(callbacks)
+    files = _files(waiting, checkpoint, resume)
+    alone = checkpoint is not None or resume is not None
     results: list[TrainingResult] = []
     while waiting and not (results and results[-1].interrupted):
         with whole_compilations():
-            loops = [prepare_loop(env, learner, steps=steps, seed=waiting.pop(0), **more)]
-            if waiting and isinstance(loops[0].about.config, NetworkConfig):
-                from cranium.learners.deep.vmap_seeds import can_be_together
-
-                if can_be_together([loops[0].run]):
-                    told: dict[str, Any] = {"steps": steps, **more}
-                    loops += [prepare_loop(env, learner, seed=seed, **told) for seed in waiting]
-                    waiting = []
+            seed = waiting.pop(0)
+            loops = [prepare_loop(env, learner, steps=steps, seed=seed, **files(seed), **more)]
+            if waiting and not alone and _can_be_together(loops[0]):
+                told: dict[str, Any] = {"steps": steps, **more}
+                loops += [prepare_loop(env, learner, seed=seed, **told) for seed in waiting]
+                waiting = []
             with ProgressBar(progress, f"{learner_name(learner)} on {_name(env)}", steps) as watch:
                 if len(loops) > 1:
                     go_together(loops, watch)
@@ -197,6 +204,32 @@ def train_seeds(
                     loops[0].go(watch)
             results += [loop.result() for loop in loops]
     return results
+
+
+def _can_be_together(loop: Loop) -> bool:
+    if not isinstance(loop.about.config, NetworkConfig):
+        return False
+    from cranium.learners.deep.vmap_seeds import can_be_together
+
+    return can_be_together([loop.run])
+
+
+def _files(
+    seeds: Sequence[int],
+    checkpoint: str | os.PathLike[str] | None,
+    resume: str | os.PathLike[str] | None,
+) -> Callable[[int], dict[str, Path | None]]:
+    """The checkpoint of each seed, and the one that it goes on from, if it has one already."""
+    found: dict[int, Path | None] = {}
+    if resume is not None:
+        names = [named_after(resume, f"seed{seed}") for seed in seeds]
+        found = dict(zip(seeds, existing(names), strict=True))
+
+    def files(seed: int) -> dict[str, Path | None]:
+        written = None if checkpoint is None else named_after(checkpoint, f"seed{seed}")
+        return {"checkpoint": written, "resume": found.get(seed)}
+
+    return files
 
 
 def _name(env: gym.Env[Any, Any]) -> str:
