@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
+import signal
+import subprocess
+import sys
+import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import gymnasium as gym
@@ -498,3 +504,37 @@ def test_settings_that_are_objects_are_compared(file):
     train(letters(1), "planner", checkpoint=file, **told)
     with pytest.raises(InvalidArgumentError, match="trials: 3 in the checkpoint, 20 here"):
         train(letters(1), "planner", resume=Path(file), **SHORT)
+
+
+# Processes that are killed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["cql-compiled", "planner-python", "hrm-python", "cdqn-jax"])
+def test_a_process_that_is_killed_at_any_moment_leaves_a_checkpoint_to_go_on_from(name, tmp_path):
+    """The processes are killed with SIGKILL, sooner or later after they have written."""
+    training = next(each for each in EVERY if each.name == name)
+    file, result = tmp_path / "agent.ckpt", tmp_path / "result"
+    command = [sys.executable, "-m", "support.killed_training", name, str(file), str(result)]
+    here = Path(__file__).parents[1]
+    rng, killed = np.random.default_rng(zlib.crc32(name.encode())), 0
+    for later in (0.0, *rng.uniform(0.0, 0.2, 2)):
+        if result.exists():
+            break
+        before = modified(file)
+        process = subprocess.Popen(command, cwd=here)
+        while process.poll() is None and modified(file) == before:
+            time.sleep(0.002)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(later)
+        process.kill()
+        killed += process.wait() == -signal.SIGKILL
+    assert killed, "it was never killed"
+    if not result.exists():
+        subprocess.run(command, cwd=here, check=True)
+    assert_same(training.train(), pickle.loads(result.read_bytes()))
+    assert {each.name for each in tmp_path.iterdir()} == {"agent.ckpt", "result"}
+
+
+def modified(file):
+    return file.stat().st_mtime_ns if file.exists() else 0

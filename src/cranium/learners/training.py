@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import gymnasium as gym
 
@@ -214,18 +214,23 @@ def _can_be_together(loop: Loop) -> bool:
     return can_be_together([loop.run])
 
 
+class _SeedFiles(TypedDict):
+    checkpoint: Path | None
+    resume: Path | None
+
+
 def _files(
     seeds: Sequence[int],
     checkpoint: str | os.PathLike[str] | None,
     resume: str | os.PathLike[str] | None,
-) -> Callable[[int], dict[str, Path | None]]:
+) -> Callable[[int], _SeedFiles]:
     """The checkpoint of each seed, and the one that it goes on from, if it has one already."""
     found: dict[int, Path | None] = {}
     if resume is not None:
         names = [named_after(resume, f"seed{seed}") for seed in seeds]
         found = dict(zip(seeds, existing(names), strict=True))
 
-    def files(seed: int) -> dict[str, Path | None]:
+    def files(seed: int) -> _SeedFiles:
         written = None if checkpoint is None else named_after(checkpoint, f"seed{seed}")
         return {"checkpoint": written, "resume": found.get(seed)}
 

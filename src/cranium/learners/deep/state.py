@@ -106,7 +106,7 @@ def restore_replay(
     }
     size = min(samples, len(like.label))
     follows = saved.array("replay_follows", np.bool_, (size,))
-    found = []
+    found: list[NDArray[Any]] = []
     for name, empty in zip(Transitions._fields, like, strict=True):
         array = np.zeros(empty.shape, empty.dtype)
         part: slice | NDArray[np.bool_] = slice(size)

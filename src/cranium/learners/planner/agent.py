@@ -127,7 +127,7 @@ class PlannerAgent:
         if self.plan is None or self.plan.stamp.shape != (total, width):
             self.plan, self.judging = self.new_plan(), self.new_plan()
 
-    def new_plan(self) -> planning.Plan:
+    def new_plan(self) -> Any:
         """Return a plan without nodes, with the sizes of the model."""
         _, width, actions = self.tables.arrays.q.shape
         return _plan(len(self.model.roots), width, actions, self.edges)
