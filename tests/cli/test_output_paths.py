@@ -26,6 +26,7 @@ from cranium.learners.tabular.fused import TabularRun
 
 WRITING = {
     "train --save": ["train", "Letter", "anbcdn", "--save", "{}.npz"],
+    "train --checkpoint": ["train", "Letter", "anbcdn", "--checkpoint", "{}.ckpt"],
     "train --curve": ["train", "Letter", "anbcdn", "--curve", "{}.svg"],
     "evaluate --record": ["evaluate", "agent.npz", "--record", "{}.json"],
     "draw": ["draw", "library:anbcn", "-o", "{}.svg"],

@@ -218,7 +218,7 @@ def test_seeds_that_learn_together_are_followed_and_stopped_one_by_one():
         ({"callbacks": ["log"]}, "a callback is a function of the progress, not 'log'"),
         ({"callbacks": [Notes]}, "a callback is a function of the progress"),
         ({"callbacks": [print], "every": 0}, "every is a whole number of at least 1, not 0"),
-        ({"every": 100}, "every says how often callbacks are called, and there are none"),
+        ({"every": 100}, "every says how often callbacks are called and checkpoints are written"),
         ({"callbacks": [lambda progress: "stop"]}, "returned 'stop'"),
     ],
 )

@@ -406,7 +406,7 @@ def changed(arrays, rng):
         yield f"{name} is missing", {key: one for key, one in arrays.items() if key != name}
         for text, other in (
             ("longer", np.concatenate([array, array])) if array.ndim else ("flat", array[None]),
-            ("of another kind", array.astype(np.int8)),
+            ("of another kind", np.zeros(array.shape, np.int8)),
             ("shorter", array[: len(array) // 2] if array.ndim else array[None, None]),
         ):
             yield f"{name} is {text}", {**arrays, name: other}

@@ -12,7 +12,7 @@ from cranium.cli.output import print_line
 from cranium.cli.training_report import FaultTolerantOutput
 from cranium.errors import InvalidArgumentError
 from cranium.learners import Callback, TrainingProgress, TrainingResult
-from cranium.learners.checkpoints import existing, named_after
+from cranium.learners.checkpoints import check_place, existing, named_after
 
 __all__ = ["CheckpointFiles"]
 
@@ -60,11 +60,14 @@ class CheckpointFiles:
         self.several = (len(learners) > 1, len(seeds) > 1)
         self.output = output
         self.found: dict[tuple[str, int], Path | None] = {}
+        trainings = list(product(learners, seeds))
         if resume is not None:
-            trainings = list(product(learners, seeds))
             names = [self._name(resume, *training) for training in trainings]
             found = existing(names) if any(self.several) else [*names]
             self.found = dict(zip(trainings, found, strict=True))
+        if checkpoint is not None:  # before the first of them begins
+            for training in trainings:
+                check_place(self._name(checkpoint, *training), self.found.get(training))
 
     def _name(self, file: Path, learner: str, seed: int) -> Path:
         parts = [learner] if self.several[0] else []

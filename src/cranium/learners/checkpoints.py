@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from cranium._runtime.interrupt import finishing
+from cranium._runtime.interrupt import held
 from cranium.errors import (
     FileAccessError,
     FileFormatError,
@@ -157,7 +157,7 @@ class CheckpointFile:
         self.due = False
 
     def write(self, saved: SavedState) -> None:
-        """Write a state, all or nothing; no signal interrupts that."""
+        """Write a state, all or nothing; Ctrl-C waits until it is written."""
         about = {"format": FORMAT.name, "version": FORMAT.version}
         text = json.dumps({**about, "identity": self.identity, "data": saved.data})
         size = sum(array.nbytes for array in saved.arrays.values()) + 4 * len(text)
@@ -171,9 +171,9 @@ class CheckpointFile:
         def fill(stream: BinaryIO) -> None:
             np.savez(stream, about=np.array(text), **saved.arrays)  # type: ignore[arg-type]
 
-        with finishing():
+        with held():
             write_stream(self.path, fill, durable=True)
-        self.due = False
+            self.due = False
 
 
 def save_evaluation(found: Evaluation | None, saved: SavedState) -> None:

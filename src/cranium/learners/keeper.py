@@ -82,8 +82,9 @@ class Keeper:
     def learn(self, learn: Callable[[int], None], steps: int) -> None:
         """Take some of the samples in one piece, so that Ctrl-C comes between two of them."""
         first = self.loop.done == 0
-        self._is_torn, begin = True, time.perf_counter()
+        begin = time.perf_counter()
         with held():
+            self._is_torn = True
             learn(1 if first else min(steps, self._most))
             self._is_torn = False
         if first:
@@ -102,8 +103,9 @@ class Keeper:
         if loop.done % loop.callbacks.every == 0 or loop.ended or loop.done >= loop.steps or now:
             file.due = True
         if file.due and loop.run.is_between_episodes:
-            file.write(save_loop(loop))
-            self.written_at = loop.done
+            with held():
+                file.write(save_loop(loop))
+                self.written_at = loop.done
 
     def keep_interrupted(self) -> None:
         """Write a checkpoint after Ctrl-C; a second one ends the wait for the end of an episode."""
