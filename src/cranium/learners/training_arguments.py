@@ -20,7 +20,7 @@ __all__ = ["check_gap", "check_machine", "check_network", "check_path", "check_u
 MOST_SAMPLES = 2**24
 
 
-def check_until(until: Any, log: Any) -> None:
+def check_until(until: object, log: object) -> None:
     """Check the stopping rule, and whether a log is wanted."""
     streak = isinstance(until, Streak)
     if not (until is None or streak or until == "solved" or callable(until)):
@@ -38,7 +38,7 @@ def check_path(path: object) -> None:
         raise InvalidArgumentError(f"a path is auto, compiled or python, not {shorten(path)}")
 
 
-def check_gap(gap: Any, model: TabularProduct | None, discount: float) -> None:
+def check_gap(gap: float | None, model: TabularProduct | None, discount: float) -> None:
     """Check the gap to the optimum, which has to be known for that."""
     if gap is None:
         return
@@ -68,7 +68,7 @@ def check_machine(learner: str, config: LearnerConfig, product: AutomatonAugment
 
 
 def check_network(
-    learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: Any, steps: int
+    learner: str, config: NetworkConfig, env: gym.Env[Any, Any], discretise: object, steps: int
 ) -> None:
     """Check what only concerns learners with networks."""
     require_jax(learner)

@@ -127,10 +127,11 @@ class PlannerAgent:
         if self.plan is None or self.plan.stamp.shape != (total, width):
             self.plan, self.judging = self.new_plan(), self.new_plan()
 
-    def new_plan(self) -> Any:
+    def new_plan(self) -> planning.Plan:
         """Return a plan without nodes, with the sizes of the model."""
         _, width, actions = self.tables.arrays.q.shape
-        return _plan(len(self.model.roots), width, actions, self.edges)
+        plan: planning.Plan = _plan(len(self.model.roots), width, actions, self.edges)
+        return plan
 
     def save_state(self, saved: SavedState) -> None:
         """Add the model, the guesses, the plan and the random generator."""
