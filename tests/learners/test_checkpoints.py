@@ -393,9 +393,9 @@ def hostile_numbers(array):
     if array.dtype.kind == "b":
         return []
     if array.dtype.kind == "f":
-        return [np.nan, np.inf, -1e300]
+        return [np.nan, np.inf, np.finfo(array.dtype).min]
     info = np.iinfo(array.dtype)
-    return [info.min, info.max, -3, 10**6]
+    return [info.min, info.max, *([] if info.min == 0 else [-3]), min(10**6, info.max)]
 
 
 def changed(arrays, rng):
