@@ -53,6 +53,31 @@ def test_a_study_trains_sb3_beside_cql_and_runs_nothing_twice(tmp_path: Path) ->
 
 def test_other_settings_of_sb3_are_another_trial() -> None:
     assert trainer().description != trainer(gamma=0.9).description
+    assert trainer().description != trainer(counterfactual_ratio=0.8).description
+    assert trainer().description != trainer(configurations="reachable").description
+
+
+@pytest.mark.parametrize(
+    "more", [{"counterfactual_ratio": 0.8, "configurations": "seen"}, {"configurations": "seen"}]
+)
+def test_the_ratio_and_the_configurations_of_the_replay_buffer_change_what_is_learned(
+    more: dict[str, object],
+) -> None:
+    """The actions of the first 50 steps are random, and those of the rest follow the network."""
+    env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
+    told = trainer(**more)
+    assert dict(told.relabelling) == more
+    same = trainer(counterfactual_ratio=0.5, configurations="reachable")
+    one, other = (
+        each.train(env, steps=200, seed=1).policy.model.q_net.state_dict()  # type: ignore[attr-defined]
+        for each in (told, same)
+    )
+    assert any(not np.array_equal(one[name], other[name]) for name in one)
+
+
+def test_settings_of_the_relabelling_without_relabelling_are_refused() -> None:
+    with pytest.raises(InvalidArgumentError, match="configurations without counterfactuals"):
+        trainer(counterfactuals=False, configurations="seen")
 
 
 def test_what_is_no_algorithm_of_sb3_is_refused() -> None:

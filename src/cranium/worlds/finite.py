@@ -192,6 +192,8 @@ class FiniteEnv(gym.Env[ObsT, np.int64], Generic[StateT, ObsT]):
     def _draw(self, probabilities: list[float]) -> int:
         """Draw an index, always with one random number: compiled loops draw the same."""
         drawn, total = self.np_random.random(), 0.0
+        if len(probabilities) == 1:  # nearly always, and it is a tenth of a step
+            return 0
         for index, probability in enumerate(probabilities[:-1]):
             total += probability
             if total > drawn:

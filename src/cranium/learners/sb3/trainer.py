@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cranium.aamdp.encoding import Encoding
 from cranium.aamdp.planning import find_product
 from cranium.automata.transition import Configuration
+from cranium.counterfactual.sets import AnyConfigurationSet
 from cranium.errors import InvalidArgumentError, shorten
 from cranium.learners.config import LearnerConfig
 from cranium.learners.evaluation import (
@@ -99,6 +100,7 @@ class SB3Trainer:
     policy: str | None = None
     with_counterfactuals: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict)
+    relabelling: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def description(self) -> str:
@@ -107,6 +109,7 @@ class SB3Trainer:
 
         given = {name: shorten(self.settings[name]) for name in sorted(self.settings)}
         kind = "counterfactual" if self.with_counterfactuals else "plain"
+        kind += "".join(f", {name} {shorten(each)}" for name, each in self.relabelling.items())
         name = f"{self.algorithm.__module__}.{self.algorithm.__qualname__}"
         versions = f"{version('stable-baselines3')}, torch {version('torch')}"
         return f"{name} {versions}, {kind}, {self.policy or 'its policy'}, {given}"
@@ -127,7 +130,7 @@ class SB3Trainer:
         discount = float(given.get("gamma", 0.99))
         made: Any = env
         if self.with_counterfactuals:
-            made, replay = counterfactual(env)
+            made, replay = counterfactual(env, **self.relabelling)
             given = {**replay, **given}
         is_dict = isinstance(made.observation_space, spaces.Dict)
         policy = self.policy or ("MultiInputPolicy" if is_dict else "MlpPolicy")
@@ -207,6 +210,8 @@ def agent(
     policy: str | None = None,
     *,
     counterfactuals: bool = True,
+    counterfactual_ratio: float | None = None,
+    configurations: AnyConfigurationSet | None = None,
     **settings: object,
 ) -> SB3Trainer:
     """An algorithm of Stable-Baselines3 as a learner of a study.
@@ -215,6 +220,9 @@ def agent(
         algorithm: Its class: DQN, SAC, TD3 or DDPG; without counterfactuals any other, too.
         policy: The policy, such as ``"MlpPolicy"``; by default the one for the observations.
         counterfactuals: Whether its replay buffer relabels transitions (:func:`counterfactual`).
+        counterfactual_ratio: The probability that a transition of a batch is relabelled; by default
+            that of :func:`counterfactual`.
+        configurations: The configurations with which it is relabelled; the same.
         **settings: Arguments of the algorithm, such as ``learning_rate=1e-3``.
 
     Example:
@@ -233,4 +241,11 @@ def agent(
             f"an algorithm of Stable-Baselines3 is a class, not {shorten(algorithm)}",
             fix="such as stable_baselines3.DQN",
         )
-    return SB3Trainer(algorithm, policy, counterfactuals, settings)
+    given = {"counterfactual_ratio": counterfactual_ratio, "configurations": configurations}
+    relabelling = {name: each for name, each in given.items() if each is not None}
+    if relabelling and not counterfactuals:
+        raise InvalidArgumentError(
+            f"{' and '.join(relabelling)} without counterfactuals",
+            fix="leave out counterfactuals=False, or these settings",
+        )
+    return SB3Trainer(algorithm, policy, counterfactuals, settings, relabelling)
