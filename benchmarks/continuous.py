@@ -7,15 +7,17 @@ episodes in which the policy has it. Takes a quarter of an hour.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
-from cases import run_cases
+from running import parse, write
+from studying import parser_of_studies, results_of
 
 import cranium
-from cranium.learners import Schedule
+from cranium.learners import Schedule, TrainingResult
 from cranium.worlds import Ball, PointWorld, WaterWorld
 
 POND = {"moving": False, "radius": 0.1, "thrust": 0.05, "top_speed": 0.1}
@@ -62,30 +64,44 @@ CASES: dict[str, Case] = {
 }
 
 
-def learn(case: str, seed: int, most: int) -> tuple[int | None, float]:
-    """The samples until it was solved, and the success in other episodes."""
+def fresh_success(make: Callable[[], Any], episodes: int, result: TrainingResult) -> float:
+    """The success of the greedy policy in other episodes."""
+    found = cranium.evaluate(make(), result.policy, episodes=episodes, seed=1000)
+    return float(np.mean(found.success))
+
+
+def study_of(case: str, given: argparse.Namespace) -> cranium.Study:
+    """The study of a case."""
     make, learner, steps, settings = CASES[case]
-    env = make()
-    steps = min(steps, most)
-    every = min(500 if "visit" in case else 1000, steps)
-    strewn = isinstance(env.unwrapped, WaterWorld)  # no episode is like another
-    looks = {"evaluate_every": every, "evaluation_episodes": 20 if strewn else 2}
-    result = cranium.train(
-        env, learner, steps=steps, seed=seed, until="solved", **looks, **settings
+    steps = min(steps, given.most)
+    strewn = isinstance(make().unwrapped, WaterWorld)  # no episode is like another
+    return cranium.Study(
+        f"continuous, {case}",
+        {case: make},
+        {learner: (learner, {**settings, "evaluation_episodes": 20 if strewn else 2})},
+        seeds=given.seeds,
+        steps=steps,
+        until="solved",
+        evaluate_every=min(500 if "visit" in case else 1000, steps),
+        measure=partial(fresh_success, make, min(100, max(1, given.most // 20))),
     )
-    episodes = min(100, max(1, most // 20))
-    fresh = cranium.evaluate(env, result.policy, episodes=episodes, seed=1000)
-    return result.samples_to_solve, float(np.mean(fresh.success))
 
 
-def tell(each: list[tuple[int | None, float]]) -> str:
-    """The samples of those that were solved, and what the policies are worth."""
-    samples = sorted(one for one, _ in each if one is not None)
-    most = f"within {samples[-1]:,}" if samples else ""
-    shares = sorted(share for _, share in each)
-    told = f"{len(samples)} of {len(each)} solved {most}: {samples}\n"
-    return told + f"{'':<45} then {shares[0]:.2f} to {shares[-1]:.2f}"
+def main() -> None:
+    """Run every case; tell the samples of solved seeds, and what the policies are worth."""
+    given = parse(parser_of_studies(__doc__, seeds=20), seeds=1, most=200, workers=1)
+    results = {}
+    for case in CASES:
+        (group,) = results_of(study_of(case, given), given).groups
+        samples = [record.result["samples"] for record in group.records]
+        solved = sorted(count for count in samples if count is not None)
+        most = f"within {solved[-1]:,}" if solved else ""
+        print(f"{case:<45} {len(solved)} of {len(samples)} solved {most}: {solved}")
+        shares = sorted(value or 0.0 for value in group.values)
+        print(f"{'':<45} then {shares[0]:.2f} to {shares[-1]:.2f}", flush=True)
+        results[case] = list(zip(samples, group.values, strict=True))
+    write("continuous", results, smoke=given.smoke)
 
 
 if __name__ == "__main__":
-    run_cases("continuous", __doc__, CASES, learn, tell)
+    main()

@@ -20,7 +20,6 @@ import statistics
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -202,17 +201,6 @@ def compare_costs(given: argparse.Namespace) -> dict[str, Any]:
 # -- wrong limits
 
 
-@dataclass(frozen=True)
-class EveryConfiguration:
-    """CQL that learns about all configurations up to a limit, also those that cannot occur yet."""
-
-    counter_limit: int
-
-    def train(self, env: Any, **options: Any) -> TrainingResult:
-        """Train as ``cranium.train`` does."""
-        return cranium.train(env, "cql", counter_limit=self.counter_limit, **options)
-
-
 def success_beyond(times: tuple[int, int], limit: Unrolled, result: TrainingResult) -> float:
     """The success of the greedy policy with other N; it acts at random where it has no values."""
     env = letters(times, limit, "paper")
@@ -243,15 +231,16 @@ def compare_limits(given: argparse.Namespace) -> dict[str, Any]:
 
 def compare_beyond(given: argparse.Namespace) -> dict[str, Any]:
     """Only N = 1 in training, then greater ones; the observation does not say what N is."""
-    settings = {"learning_rate": 0.01, "exploration": 0.1}
     results: dict[str, Any] = {}
     print("N = 1 in training, then greater N")
     for limit, span in product((None, 5, 10, 100), ((1, 5), (6, 10))):
+        # With a limit it learns about all configurations, also those that cannot occur yet.
+        settings = {"counter_limit": 10 if limit is None else 0}
         name = f"{name_of(limit)}, then N = {span[0]} to {span[1]}"
         study = cranium.Study(
             f"unrolling, N = 1, {name}",
             {name: partial(letters, (1, 1), limit, "paper")},
-            {"CQL": (EveryConfiguration(10 if limit is None else 0), settings)},
+            {"CQL": ("cql", {**settings, "learning_rate": 0.01, "exploration": 0.1})},
             measure=partial(success_beyond, span, limit),
             seeds=given.seeds,
             steps=min(400_000, given.most),

@@ -150,6 +150,28 @@ class Greedy:
         """A method that trainers have, too."""
 
 
+def test_options_of_train_stand_among_the_settings_of_a_learner(tmp_path: Path) -> None:
+    study = make_study(
+        problems={"any N": "cranium/Letter-anbcdn-v0"},
+        learners={
+            "plain": "cql",
+            "limited": ("cql", {"counter_limit": 1}),
+            "in Python": ("cql", {"path": "python", "evaluation_episodes": 2}),
+        },
+        seeds=1,
+        measure="final_success",
+    )
+    assert len(keys(study)) == 3
+    study.run(tmp_path, workers=1)
+    records = [group.records[0] for group in study.results().groups]
+    assert [record.status for record in records] == ["done"] * 3, [r.error for r in records]
+    plain, limited, python = (record.result for record in records)
+    assert (plain["path"], python["path"]) == ("compiled", "python")
+    assert plain["overflows"] == 0 < limited["overflows"]
+    (renamed,) = keys(make_study(learners={"other": ("planner", {})}, seeds=1))
+    assert renamed in keys(make_study())
+
+
 def test_objects_as_settings_are_told_apart_by_their_values_and_not_by_their_address() -> None:
     one, same, other = (
         keys(make_study(learners={"mine": (Greedy, {"setting": Setting(x)})})) for x in (1, 1, 2)

@@ -22,6 +22,8 @@ ABSENT = "absent means"
 before. With that value the field is not part of the key, so that earlier records are still used."""
 RESERVED = frozenset({"steps", "seed", "until", "evaluate_every"})
 """What a study tells :func:`cranium.train` itself."""
+OPTIONS = ("counter_limit", "discretise", "evaluation_episodes", "gap", "instances", "path")
+"""What :func:`cranium.train` is told besides the settings of a learner. They stand among them."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Contender:
 
     Attributes:
         learner: What :func:`cranium.train` is given, or a trainer.
-        settings: The settings that the user gave.
+        settings: The settings that the user gave, and options of :func:`cranium.train`.
     """
 
     learner: str | AgentFactory | Trainer
@@ -95,7 +97,8 @@ class Contender:
                     fix=f"give the study its {name}, or rename the setting of the agent",
                 )
         learner: str | AgentFactory = self.learner  # type: ignore[assignment]
-        return used_settings(choose_config(learner, None, given))
+        options = {name: _to_data(given.pop(name)) for name in OPTIONS if name in given}
+        return {**used_settings(choose_config(learner, None, given)), **options}
 
     @property
     def defaults(self) -> dict[str, Any]:
@@ -103,7 +106,8 @@ class Contender:
         if is_trainer(self.learner):
             return {**getattr(self.learner, "settings", {}), **self.settings}
         learner: str | AgentFactory = self.learner  # type: ignore[assignment]
-        return choose_config(learner, None, self.settings).as_dict()
+        given = {name: each for name, each in self.settings.items() if name not in OPTIONS}
+        return choose_config(learner, None, given).as_dict()
 
 
 def read_contender(name: str, value: object) -> Contender:
