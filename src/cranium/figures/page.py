@@ -22,6 +22,7 @@ from cranium.experiments.results import (
     format_share,
     format_summary,
     read_final_success,
+    read_number,
 )
 from cranium.figures.kinds import find_kind
 from cranium.figures.studies import draw_study
@@ -170,7 +171,10 @@ def _format_setting_values(found: Mapping[str, Any]) -> str:
     parts = []
     for name, value in found.items():
         if isinstance(value, dict) and {"first", "last", "over", "unit"} <= set(value):
-            told = f"{value['first']:g} to {value['last']:g} over {value['over']:,} {value['unit']}"
+            first, last, over = (
+                format_number(read_number(value, each)) for each in ("first", "last", "over")
+            )
+            told = f"{first} to {last} over {over} {value['unit']}"
         elif isinstance(value, dict):
             told = ", ".join(f"{key} {each}" for key, each in value.items())
         else:

@@ -312,8 +312,9 @@ def caption(study: StudyResults) -> str:
 
 def _describe_network(study: StudyResults) -> str:
     """The hidden layers, as the records have them."""
-    found = {tuple(each) for g in study.groups if (each := g.config["settings"].get("hidden"))}
-    sizes = [" and ".join(str(size) for size in each) for each in sorted(found)]
+    layers = [group.config["settings"].get("hidden") for group in study.groups]
+    found = {" and ".join(map(str, each)) for each in layers if each and isinstance(each, list)}
+    sizes = sorted(found)
     return f"Hidden layers of {' or '.join(sizes)} units; " if sizes else ""
 
 
