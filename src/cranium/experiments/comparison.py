@@ -18,6 +18,7 @@ values, and values that are not finite, raise ``InvalidArgumentError``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +28,13 @@ from scipy import stats
 
 from cranium.arguments import check_count, check_number
 from cranium.errors import InvalidArgumentError, shorten
-from cranium.experiments.statistics import RESAMPLES, TAILS, bootstrap_interval, interquartile_mean
+from cranium.experiments.statistics import (
+    RESAMPLES,
+    TAILS,
+    bootstrap_interval,
+    bootstrap_intervals,
+    interquartile_mean,
+)
 
 __all__ = [
     "Estimate",
@@ -259,8 +266,12 @@ def curve_band(
         [(0.0, 0.25, 0.5), (0.5, 0.75, 1.0), (1.0, 1.0, 1.0)]
     """
     table = curve_on_grid(curves, grid, initial=initial)
-    # The same seed draws the same curves at every point.
-    return tuple(aggregate_iqm([x], resamples=resamples, seed=seed) for x in table.T)
+    size = _check_bootstrap(resamples, seed)
+    middle = [interquartile_mean(column) for column in table.T]
+    if len(table) < 2:  # one curve has no variance
+        return tuple(Estimate(value, None, None) for value in middle)
+    low, high = bootstrap_intervals(table, resamples=size, seed=seed)
+    return tuple(map(Estimate, middle, low.tolist(), high.tolist()))
 
 
 def area_under_curve(curve: Curve, steps: float, *, initial: float | None = None) -> float:
@@ -318,6 +329,11 @@ def _read_runs(what: str, runs: Runs, lower_is_better: bool) -> Floats:
 def _read_numbers(what: str, values: Numbers, fix: str = "give finite numbers") -> Floats:
     if not len(values):
         raise InvalidArgumentError(f"{what} is missing", fix=fix)
+    if all(type(value) is float or type(value) is int for value in values):
+        with suppress(OverflowError):  # of a whole number that no float is near
+            found = np.array(values, np.float64)
+            if np.isfinite(found).all():
+                return found
     try:
         return np.array([check_number(what, value) for value in values])
     except InvalidArgumentError as problem:

@@ -13,11 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from cranium.errors import InvalidArgumentError
 
-__all__ = ["Summary", "bootstrap_interval", "interquartile_mean", "summarise"]
+__all__ = [
+    "Summary",
+    "bootstrap_interval",
+    "bootstrap_intervals",
+    "interquartile_mean",
+    "summarise",
+]
 
 RESAMPLES = 2_000
 TAILS = (0.025, 0.975)
@@ -107,8 +112,12 @@ def interquartile_mean(values: Floats) -> float:
 
 
 def _trim_means(values: Floats) -> Floats:
-    # Infinite values are sorted last, so they are trimmed first.
-    found: Floats = stats.trim_mean(values, 0.25, axis=-1)
+    # Infinite values are sorted last, so they are trimmed first. The numbers are those of
+    # scipy.stats.trim_mean, whose checks take far longer than the mean of a few values.
+    size = values.shape[-1]
+    cut = size // 4
+    middle = np.partition(values, (cut, size - cut - 1), axis=-1)[..., cut : size - cut]
+    found: Floats = middle.mean(axis=-1)
     return found
 
 
@@ -145,6 +154,25 @@ def bootstrap_interval(
     low = np.quantile(_trim_means(least), TAILS[0], method="inverted_cdf")
     high = np.quantile(_trim_means(together), TAILS[1], method="inverted_cdf")
     return float(low), float(high)
+
+
+def bootstrap_intervals(
+    table: Floats, *, resamples: int = RESAMPLES, seed: int = 0
+) -> tuple[Floats, Floats]:
+    """The lower and upper ends of the intervals of each column of a table of finite numbers.
+
+    They are those of :func:`bootstrap_interval`. The same rows are drawn for every column.
+
+    Example:
+        >>> low, high = bootstrap_intervals(np.arange(6.0).reshape(3, 2), seed=4)
+        >>> (low[0], high[0]) == bootstrap_interval([np.array([0.0, 2.0, 4.0])], seed=4)
+        True
+    """
+    size = len(table)
+    chosen = np.random.default_rng(seed).integers(size, size=(resamples, size))
+    means = np.array([_trim_means(column[chosen]) for column in table.T])
+    low, high = np.quantile(means, TAILS, axis=1, method="inverted_cdf")
+    return low, high
 
 
 def _fill_censored(values: Sequence[float | None]) -> Floats:

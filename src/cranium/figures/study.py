@@ -87,13 +87,12 @@ def _curves_of(records: tuple[Record, ...]) -> list[list[list[float]]]:
 
 def _draw_curves(axes: Axes, groups: list[Group]) -> None:
     """Draw the interquartile mean of success and its interval, for each learner."""
-    ends = [curve[-1][0] for group in groups for curve in _curves_of(group.records)]
-    starts = [curve[0][0] for group in groups for curve in _curves_of(group.records)]
-    if not ends:
+    known = [(group, _curves_of(group.records)) for group in groups]
+    starts = [curve[0][0] for _, curves in known for curve in curves]
+    if not starts:
         axes.axis("off")
         return
-    for group in groups:
-        curves = _curves_of(group.records)
+    for group, curves in known:
         if not curves:
             continue
         last = max(curve[-1][0] for curve in curves)
