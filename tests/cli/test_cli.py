@@ -642,7 +642,7 @@ def test_settings_that_do_not_fit_a_learner_are_refused_before_another_is_traine
     assert "planner" not in told
 
 
-def test_several_seeds_have_a_line_each_and_a_summary(run):
+def test_several_seeds_have_a_line_each_and_a_summary(run, tmp_path):
     more = (
         "--with",
         "times=1",
@@ -655,5 +655,11 @@ def test_several_seeds_have_a_line_each_and_a_summary(run):
     told = run("train", "Letter", "anbcdn", "--learner", "planner", "--seeds", "2", *more)
     assert "planner seed 0: solved after 60 samples" in told
     assert "planner: 2 of 2 seeds solved, median" in told
+    band = (tmp_path / "curves.svg").read_text()
+    run(
+        "train", "Letter", "anbcdn", "--learner", "planner", "--seeds", "2", "--single-seeds", *more
+    )
+    assert (tmp_path / "curves.svg").read_text() != band
     refused = run("train", "Letter", "anbcdn", "--seeds", "2", "--save", "a.npz", code=2)
     assert "--save writes one agent" in refused
+    assert "add --curve" in run("train", "Letter", "anbcdn", "--single-seeds", code=2)

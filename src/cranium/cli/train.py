@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -139,6 +139,10 @@ def train(
             help="Go on from a checkpoint of the same training; it may be that of --checkpoint.",
         ),
     ] = None,
+    single_seeds: Annotated[
+        bool,
+        typer.Option("--single-seeds", help="Draw a line for each seed, instead of a band."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train an agent on a task in a world.
@@ -151,6 +155,7 @@ def train(
     For example:
 
         cranium train Letter anbcdn --learner planner --learner cql --curve curves.png
+        cranium train Letter anbcdn --learner cql --seeds 10 --until-solved --curve curves.svg
         cranium train Office --language "mail person never decoration" --save agent.npz
         cranium train FrozenLake-v1 --task "fish goal" --labels lake.py:events
         cranium train Letter anbcdn --checkpoint agent.ckpt --every 10k
@@ -159,6 +164,8 @@ def train(
     with endings(), report_errors_as_json(as_json):
         names = learners or ["cql"]
         _check_outputs(save, curve, names, seeds)
+        if single_seeds and curve is None:
+            raise InvalidArgumentError("--single-seeds is for curves", fix="add --curve PICTURE")
         world_options = parse_world_options(options)
         entry = import_world(world, labels)
         env = entry.make_env(
@@ -196,7 +203,8 @@ def train(
                 _save_agent(run.result, recipe, save)
             output.print_with(partial(report, run))
         files.report(runs[-1].result)
-        _finish(runs, title, curve, save, output)
+        draw = None if curve is None else partial(_draw, runs, title, single_seeds=single_seeds)
+        _finish(runs, draw, curve, save, output)
     if as_json:
         print_json([run_to_json(run) for run in runs], indent=2)
     if runs[-1].result.interrupted:
@@ -257,19 +265,24 @@ def _save_agent(result: TrainingResult, recipe: dict[str, object], path: Path) -
         write_or_rescue(replace(policy, about={**policy.about, "recipe": recipe}).save, path)
 
 
+def _draw(runs: list[TrainingRun], title: str, path: Path, *, single_seeds: bool) -> None:
+    from cranium.figures import draw_curves
+
+    results = [run.result for run in runs]
+    draw_curves(results, path, title=title, single_seeds=single_seeds)
+
+
 def _finish(
     runs: list[TrainingRun],
-    title: str,
+    draw: Callable[[Path], None] | None,
     curve: Path | None,
     save: Path | None,
     output: FaultTolerantOutput,
 ) -> None:
     """Draw the learning curves, and print a summary and the names of the files."""
     results = [run.result for run in runs]
-    if curve is not None:
-        from cranium.figures import draw_curves
-
-        write_or_rescue(lambda path: draw_curves(results, path, title=title), curve)
+    if draw is not None and curve is not None:
+        write_or_rescue(draw, curve)
     if len({result.seed for result in results}) > 1:
         output.print_with(lambda: print_summary(results))
     written = [f"wrote {path}" for path in (save, curve) if path is not None]

@@ -9,18 +9,19 @@ import numpy as np
 
 from cranium.experiments.comparison import (
     PairedTest,
-    curve_band,
     paired_test,
     probability_of_improvement,
 )
 from cranium.experiments.records import Record
 from cranium.experiments.results import Group, StudyResults, format_interval, format_number
+from cranium.figures.bands import draw_band
 from cranium.figures.style import (
     add_legend_below,
     colour,
     format_axes,
     marker,
     new_figure,
+    plain_text,
     save_figure,
 )
 
@@ -32,8 +33,6 @@ __all__ = ["caption", "draw", "draw_study_figure"]
 
 GRID = 200
 """The number of points of the common grid of samples."""
-RESAMPLES = 500
-"""Of the bands of curves; enough for a picture."""
 COLUMNS = 3
 """How many problems stand side by side."""
 
@@ -59,7 +58,7 @@ def draw_figure(study: StudyResults) -> Figure:
             row, column = divmod(place, columns)
             groups = [group for group in study.groups if group.case == case]
             _draw_curves(axes[2 * row, column], groups)
-            axes[2 * row, column].set_title(f"{_plain(case)} ({_seeds(groups)} seeds)")
+            axes[2 * row, column].set_title(f"{plain_text(case)} ({_seeds(groups)} seeds)")
             _draw_measure(axes[2 * row + 1, column], groups, study)
         for unused in range(len(cases), blocks * columns):
             row, column = divmod(unused, columns)
@@ -68,11 +67,6 @@ def draw_figure(study: StudyResults) -> Figure:
         add_legend_below(figure, axes, 4)
         made: Figure = figure
     return made
-
-
-def _plain(name: str) -> str:
-    """A name of the user's for Matplotlib, which reads dollars as mathematics."""
-    return name.replace("$", r"\$")
 
 
 def _seeds(groups: list[Group]) -> str:
@@ -97,15 +91,9 @@ def _draw_curves(axes: Axes, groups: list[Group]) -> None:
             continue
         last = max(curve[-1][0] for curve in curves)
         grid = np.unique(np.geomspace(max(min(starts), 1), max(last, 1), GRID).round())
-        band = curve_band(curves, grid, initial=0.0, resamples=RESAMPLES)
-        middle, low, high = (
-            np.array([getattr(point, part) for point in band], float)
-            for part in ("value", "low", "high")
-        )
-        shade, single = colour(group.method), "" if len(grid) > 1 else marker(group.method)
-        axes.plot(grid, middle, color=shade, label=_plain(group.method), marker=single)
-        if not np.isnan(low).any():  # one seed has no interval
-            axes.fill_between(grid, low, high, color=shade, alpha=0.18, linewidth=0)
+        single = "" if len(grid) > 1 else marker(group.method)
+        look = {"colour": colour(group.method), "marker": single}
+        draw_band(axes, curves, grid, label=plain_text(group.method), initial=0.0, **look)
     axes.set(xscale="log", xlabel="samples", ylabel="success", ylim=(-0.03, 1.05))
     format_axes(axes)
 
@@ -127,10 +115,10 @@ def _draw_measure(axes: Axes, groups: list[Group], study: StudyResults) -> None:
         shade, shape = colour(group.method), marker(group.method)
         axes.errorbar(found.iqm, place, xerr=spread, color=shade, marker=shape, capsize=2)
     axes.set_yticks(
-        range(len(groups)), [_plain(group.method) for group in reversed(groups)], fontsize=8
+        range(len(groups)), [plain_text(group.method) for group in reversed(groups)], fontsize=8
     )
     axes.set_ylim(-0.5, len(groups) - 0.5)
-    axes.set_xlabel(_plain(study.config.measure))
+    axes.set_xlabel(plain_text(study.config.measure))
     if not known:
         axes.set_xticks([])
     if known and min(known) > 0 and max(known) / min(known) > 10:

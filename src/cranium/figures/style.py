@@ -19,7 +19,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "colour", "format_axes", "line_style", "marker", "new_figure", "save_figure"]
+__all__ = [
+    "COLOURS",
+    "colour",
+    "format_axes",
+    "line_style",
+    "marker",
+    "new_figure",
+    "plain_text",
+    "render_figure",
+    "save_figure",
+]
 
 # Okabe and Ito's palette, which is safe for colour-blind readers; markers differ in grey.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000", "#999999")
@@ -168,11 +178,34 @@ def add_legend_below(figure: Figure, axes: Axes | NDArray[np.object_], columns: 
     figure.legend(list(found.values()), list(found), loc="outside lower center", ncols=ncols)
 
 
+def plain_text(text: str) -> str:
+    r"""Escape a text of the user's for Matplotlib, which reads dollars as mathematics.
+
+    Example:
+        >>> plain_text("5 $")
+        '5 \\$'
+    """
+    return text.replace("$", r"\$")
+
+
+def render_figure(figure: Figure, kind: str) -> bytes:
+    """Return the content of a file with the figure: ``svg``, ``png`` or ``pdf``.
+
+    The same figure always gives the same content: there is no date in it, and names are fixed.
+    """
+    more: dict[str, Any] = {
+        "svg": {"metadata": {"Date": None}},
+        "png": {"dpi": 150},
+        "pdf": {"metadata": {"CreationDate": None}},
+    }
+    stream = io.BytesIO()
+    with _style():  # some settings are read only when the figure is drawn
+        figure.savefig(stream, format=kind, **more[kind])
+    return stream.getvalue()
+
+
 def save_figure(figure: Figure, path: Path, kinds: Sequence[str]) -> None:
     """Write a figure as SVG, PNG or both, reproducibly."""
-    more: dict[str, Any] = {"svg": {"metadata": {"Date": None}}, "png": {"dpi": 150}}
     for kind in kinds:
-        stream = io.BytesIO()
-        with _style():  # some settings are read only when the figure is drawn
-            figure.savefig(stream, format=kind, **more[kind])
-        write_bytes(path.with_suffix(f".{kind}"), stream.getvalue(), follow_links=False)
+        content = render_figure(figure, kind)
+        write_bytes(path.with_suffix(f".{kind}"), content, follow_links=False)
