@@ -45,7 +45,7 @@ from cranium.errors import (
 )
 from cranium.worlds.protocols import LabellingFunction
 
-__all__ = ["find_environment", "import_labelling", "import_world"]
+__all__ = ["find_environment", "import_labelling", "import_object", "import_world"]
 
 MAX_TRACEBACK = 3
 """The number of lines of a user's own code that a message shows."""
@@ -110,17 +110,32 @@ def import_labelling(name: str) -> LabellingFunction:
         cranium.errors.UnknownNameError: no such name in cranium.aamdp: 'labelling_from_cell'
           fix: did you mean 'labelling_from_cells'?
     """
+    return check_labelling_function(import_object(name, "a labelling", "--labels lake.py:events"))
+
+
+def import_object(name: str, what: str, example: str = "") -> object:
+    """Import an object that the user named: ``MODULE:NAME`` or ``FILE.py:NAME``.
+
+    Args:
+        name: The name.
+        what: What it is, for messages.
+        example: How it is named on the command line.
+
+    Example:
+        >>> import_object("math:pi", "a number")
+        3.141592653589793
+    """
     module_name, colon, attribute = name.rpartition(":")
     if not (colon and module_name and attribute):
         raise InvalidArgumentError(
-            f"a labelling is named MODULE:FUNCTION or FILE.py:FUNCTION, not {shorten(name)}",
-            fix="write it as in --labels lake.py:events",
+            f"{what} is named MODULE:NAME or FILE.py:NAME, not {shorten(name)}",
+            fix=f"write it as in {example}" if example else None,
         )
     module = _import_module(module_name)
     found = _find_attribute(module, attribute)
     if found is None:
         raise _unknown_attribute(module, module_name, attribute)
-    return check_labelling_function(found)
+    return found
 
 
 def _find_entry(name: str) -> WorldEntry:
