@@ -21,6 +21,7 @@ from cranium.formats.files import check_ending
 from cranium.io import check_writable
 
 __all__ = [
+    "TRACK_HELP",
     "DrawOption",
     "FirstOption",
     "HorizonOption",
@@ -53,6 +54,10 @@ LanguageOption = Annotated[
     str | None,
     typer.Option("--language", "-l", metavar="TEXT", help="A formal language instead of a file."),
 ]
+TRACK_HELP = (
+    "Track each run with tensorboard:DIR, wandb:PROJECT, mlflow:DIR, csv:FILE, or a tracker of "
+    "your own, as MODULE:NAME or FILE.py:NAME. Repeatable."
+)
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

@@ -11,7 +11,12 @@ from rich.table import Table
 import cranium
 from cranium._runtime.terminal import visible_text
 from cranium.automata.reward import RewardFunction
-from cranium.cli.arguments import JsonOption, LanguageOption, load_machine_or_language
+from cranium.cli.arguments import (
+    TRACK_HELP,
+    JsonOption,
+    LanguageOption,
+    load_machine_or_language,
+)
 from cranium.cli.output import (
     NEGATIVE,
     print_json,
@@ -109,6 +114,10 @@ def run(
         bool,
         typer.Option("--retry-failed", help="Run failed trials again.", rich_help_panel=PANEL),
     ] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option("--track", metavar="TRACKER", help=TRACK_HELP, rich_help_panel=PANEL),
+    ] = None,
 ) -> None:
     """Run a word through an automaton and print every step; or run a study.
 
@@ -123,14 +132,16 @@ def run(
 
         cranium run library:anbcn "A A {} B C C"
         cranium run my_study.py --quick
+        cranium run my_study.py --track tensorboard:runs
     """
-    options = StudyOptions(folder, study, quick, dry_run, engine, workers, address, retry_failed)
+    told = (folder, study, quick, dry_run, engine, workers, address, retry_failed)
+    options = StudyOptions(*told, tuple(track or ()))
     if word is None and language is None and is_study(file):
         run_study(file, options)
         return
     if options != StudyOptions():
         raise InvalidArgumentError(
-            f"{file} is not a study, which the options --dir to --retry-failed are for",
+            f"{file} is not a study, which the options from --dir to --track are for",
             fix="name a .py or .toml file",
         )
     error: RunError | None = None

@@ -34,6 +34,7 @@ class StudyOptions(NamedTuple):
     workers: int | None = None
     address: str | None = None
     retry_failed: bool = False
+    track: tuple[str, ...] = ()
 
 
 def is_study(file: str) -> bool:
@@ -85,6 +86,7 @@ def _run(study: Study, folder: Path, options: StudyOptions) -> RunResult:
                 address=options.address,
                 retry_failed=options.retry_failed,
                 callback=ExperimentProgress(title),
+                track=options.track,
             )
     except EngineError as problem:
         print_error(f"stopped: {problem}")

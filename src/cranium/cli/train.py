@@ -22,6 +22,7 @@ from cranium.aamdp import find_product
 from cranium.aamdp.environments import import_world
 from cranium.arguments import check_count
 from cranium.cli.arguments import (
+    TRACK_HELP,
     HorizonOption,
     JsonOption,
     LabelsOption,
@@ -53,7 +54,7 @@ from cranium.cli.training_report import (
 )
 from cranium.errors import InvalidArgumentError
 from cranium.io import check_writable
-from cranium.learners import LearnerConfig, Schedule, TrainingResult
+from cranium.learners import Callback, LearnerConfig, Schedule, TrainingResult
 from cranium.learners.registry import choose_config
 
 __all__ = ["train"]
@@ -143,6 +144,10 @@ def train(
         bool,
         typer.Option("--single-seeds", help="Draw a line for each seed, instead of a band."),
     ] = False,
+    trackers: Annotated[
+        list[str] | None,
+        typer.Option("--track", metavar="TRACKER", help=TRACK_HELP, show_default=False),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Train an agent on a task in a world.
@@ -196,6 +201,7 @@ def train(
             evaluate_every=None if evaluate_every is None else parse_count(evaluate_every),
             progress=not as_json and sys.stderr.isatty(),
             files=files,
+            callbacks=_make_callbacks(trackers),
         ):
             runs.append(run)
             # The agent is saved before anything is printed, because printing can fail.
@@ -221,6 +227,7 @@ def _train_each(
     evaluate_every: int | None,
     progress: bool,
     files: CheckpointFiles,
+    callbacks: Sequence[Callback],
 ) -> Iterator[TrainingRun]:
     """Train each learner with each seed, until a run is interrupted."""
     for (learner, config), seed in product(configs, seeds):
@@ -235,10 +242,19 @@ def _train_each(
             evaluate_every=evaluate_every,
             progress=progress,
             **files.arguments(learner, seed),
+            callbacks=callbacks,
         )
         yield TrainingRun(result, time.perf_counter() - start)
         if result.interrupted:
             return
+
+
+def _make_callbacks(trackers: list[str] | None) -> list[Callback]:
+    if not trackers:
+        return []
+    from cranium.experiments import track
+
+    return [track(*trackers)]
 
 
 def _check_outputs(save: Path | None, curve: Path | None, learners: list[str], seeds: int) -> None:

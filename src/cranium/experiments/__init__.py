@@ -5,6 +5,7 @@ from cranium.experiments.local_engine import LocalEngine
 from cranium.experiments.ray_engine import RayEngine
 from cranium.experiments.records import DamagedRecordWarning, Record, Store
 from cranium.experiments.runner import RunCallback, RunResult
+from cranium.experiments.trackers import RunDescription, Tracker, track
 
 __all__ = [
     "DamagedRecordWarning",
@@ -12,7 +13,10 @@ __all__ = [
     "RayEngine",
     "Record",
     "RunCallback",
+    "RunDescription",
     "RunResult",
     "Store",
+    "Tracker",
     "study_trial",
+    "track",
 ]

@@ -28,6 +28,7 @@ from cranium.experiments.shapes import (
     describe_mismatch,
     schema_of,
 )
+from cranium.experiments.trackers.trials import TrialTracking, describe_trial
 from cranium.experiments.trial import REVISION, FieldKind, Trial, find_mismatch, run_trial
 from cranium.learners import Agent, Streak, TrainingResult, train
 from cranium.learners.agent import AgentFactory
@@ -121,6 +122,7 @@ class StudyTrial(Trial):
         measure: A digest of a measure of the user's own.
         record: Digests of the functions that compute more fields of the result.
         payload: What the workers run, packed.
+        tracking: What make the trackers of its runs, packed. No result depends on it.
     """
 
     problem: Mapping[str, Any] = field(kw_only=True)
@@ -132,6 +134,7 @@ class StudyTrial(Trial):
     measure: str | None = field(kw_only=True, default=None)
     record: Mapping[str, str] = field(kw_only=True, default_factory=dict)
     payload: bytes = field(kw_only=True, repr=False)
+    tracking: bytes | None = field(kw_only=True, default=None, repr=False)
 
     @property
     def used(self) -> dict[str, Any]:
@@ -185,7 +188,7 @@ def _train(trial: StudyTrial, seed: int) -> dict[str, Any]:
         more: dict[str, Any] = {"steps": trial.steps, "seed": seed, "until": until}
         more |= {"evaluate_every": trial.every, **({"log": True} if log else {}), **settings}
         env = make_env()
-        result = _run(env, learner, more)
+        result = _run(env, learner, more, _track(trial, seed))
         if result.interrupted:  # a partial training is no result
             raise KeyboardInterrupt
         found = _to_data(result)
@@ -200,13 +203,25 @@ def _train(trial: StudyTrial, seed: int) -> dict[str, Any]:
     return {**found, "warnings": list(texts)[:MOST_WARNINGS]}
 
 
+def _track(trial: StudyTrial, seed: int) -> TrialTracking:
+    factories = () if trial.tracking is None else pickle.loads(trial.tracking)  # noqa: S301 - ours
+    names = (trial.experiment, trial.method, trial.case, trial.stage, trial.key)
+    return TrialTracking(factories, describe_trial(*names, seed, trial.steps, trial.settings))
+
+
 def _run(
-    env: gym.Env[Any, Any], learner: str | AgentFactory | Trainer, more: Mapping[str, Any]
+    env: gym.Env[Any, Any],
+    learner: str | AgentFactory | Trainer,
+    more: Mapping[str, Any],
+    tracking: TrialTracking,
 ) -> TrainingResult:
     if is_trainer(learner):
-        return learner.train(env, **more)
+        with tracking:
+            result = learner.train(env, **more)
+            tracking.finish(result)
+        return result
     given: str | AgentFactory = learner  # type: ignore[assignment]
-    return train(env, given, **more)
+    return train(env, given, callbacks=tracking.callbacks, **more)
 
 
 def _to_data(result: TrainingResult) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from cranium.figures.page import write_report
 from cranium.figures.study import draw_study_figure
 from cranium.studies.definition import StudyDefinition
 from cranium.studies.folder import run_in_folder
+from cranium.studies.tracking import TrackedPlan, Trackers, pack_trackers
 
 __all__ = ["Study"]
 
@@ -80,6 +81,7 @@ class Study(StudyDefinition):
         address: str | None = None,
         retry_failed: bool = False,
         callback: RunCallback | None = None,
+        track: Trackers = None,
     ) -> RunResult:
         """Run the trials that have no record yet, and write each record at once.
 
@@ -93,6 +95,10 @@ class Study(StudyDefinition):
             address: The address of the Ray cluster.
             retry_failed: Whether trials that failed are tried again.
             callback: Hooks that are called while it runs.
+            track: A tracker, or several: ``"tensorboard:DIR"``, ``"wandb:PROJECT"``,
+                ``"mlflow:DIR"``, ``"csv:FILE"``, or a class or function that makes a
+                :class:`~cranium.experiments.Tracker`. Each trial is a run of its own. Trackers
+                change no result, and are not part of the key of a trial.
 
         Example:
             >>> import tempfile
@@ -104,6 +110,7 @@ class Study(StudyDefinition):
         """
         where = Path(folder)
         self._described  # noqa: B018 - what cannot be made is an error before anything is written
+        packed = pack_trackers(track, self.name)
         self._places.append(where)
         if engine == "local":
             engine = LocalEngine(workers)
@@ -112,7 +119,8 @@ class Study(StudyDefinition):
         elif isinstance(engine, str):
             raise InvalidArgumentError(f"no such engine: {engine!r}", fix="known: local, ray")
         with engine as started:
-            return run_in_folder(self, where, started, retry_failed=retry_failed, callback=callback)
+            plan = self if packed is None else TrackedPlan(self, packed)
+            return run_in_folder(plan, where, started, retry_failed=retry_failed, callback=callback)
 
     def results(self, folder: FolderPath | None = None) -> StudyResults:
         """The results so far. They are read with the manifest in the folder.

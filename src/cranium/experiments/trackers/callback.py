@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from cranium.experiments.trackers.protocol import (
     Preparing,
@@ -19,7 +20,6 @@ from cranium.learners import TrainingProgress, TrainingResult
 
 __all__ = ["TrackedRun", "TrackerWarning", "TrackingCallback", "prepare_trackers", "track"]
 
-Track = str | TrackerFactory | Sequence[str | TrackerFactory]
 FIGURES = ("success", "return", "steps")
 
 
@@ -36,13 +36,14 @@ def track(*trackers: str | TrackerFactory) -> TrackingCallback:
             :class:`Tracker`.
 
     Example:
-        >>> import cranium, gymnasium, tempfile
-        >>> path = tempfile.mkdtemp() + "/runs.csv"
+        >>> import cranium, gymnasium, pathlib, tempfile
+        >>> from cranium.experiments import track
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "runs.csv")
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
         >>> _ = cranium.train(env, "planner", steps=60, evaluate_every=30, callbacks=[
         ...     track(f"csv:{path}")])
-        >>> print(open(path).read().splitlines()[2])
-        "A^N B C D^N","planner, seed 0",30,evaluation/success,0.0
+        >>> [row for row in path.read_text().splitlines() if "evaluation/success" in row][-1]
+        'A^N B C D^N,"planner, seed 0",60,evaluation/success,1.0'
     """
     return TrackingCallback([find_tracker(each) for each in trackers])
 
@@ -63,7 +64,7 @@ class TrackedRun:
         self.logged = -1
         self._trackers: list[Tracker] = []
         for factory in factories:
-            self._guard(factory, lambda factory=factory: self._begin(factory, run))
+            self._guard(factory, partial(self._begin, factory, run))
 
     def _begin(self, factory: TrackerFactory, run: RunDescription) -> None:
         tracker = factory()
@@ -74,13 +75,13 @@ class TrackedRun:
         """Hand values to the trackers."""
         self.logged = max(samples, self.logged)
         for each in list(self._trackers):
-            if not self._guard(each, lambda each=each: each.log(samples, values)):
+            if not self._guard(each, partial(each.log, samples, values)):
                 self._trackers.remove(each)
 
     def end(self, status: Status, summary: Scalars) -> None:
         """Tell the trackers that the run has ended."""
         for each in self._trackers:
-            self._guard(each, lambda each=each: each.end(status, summary))
+            self._guard(each, partial(each.end, status, summary))
         self._trackers = []
 
     def _guard(self, whose: Tracker | TrackerFactory, call: Callable[[], None]) -> bool:
@@ -121,18 +122,21 @@ class TrackingCallback:
     Attributes:
         factories: What make the trackers.
         describe: What describes the run; by default it is what the training says of itself.
+        is_prepared: Whether :func:`prepare_trackers` was called for all runs together.
     """
 
     factories: Sequence[TrackerFactory]
     describe: Callable[[TrainingProgress], RunDescription] = field(
         default_factory=lambda: describe_training
     )
+    is_prepared: bool = field(default=False, kw_only=True)
     _runs: dict[int, TrackedRun] = field(default_factory=dict, init=False, repr=False)
 
     def begin(self, progress: TrainingProgress) -> None:
         """Make the trackers of a run."""
         run = self.describe(progress)
-        prepare_trackers(self.factories, run.group)
+        if not self.is_prepared:
+            prepare_trackers(self.factories, run.group)
         self._runs[progress.seed] = TrackedRun(self.factories, run)
 
     def __call__(self, progress: TrainingProgress) -> None:

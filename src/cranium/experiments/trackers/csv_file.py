@@ -63,9 +63,8 @@ class _CsvRun:
 
     def begin(self, run: RunDescription) -> None:
         self.names = (run.group, run.title)
-        told = {f"metadata/{name}": value for name, value in run.metadata.items()}
-        told |= {f"settings/{name}": value for name, value in run.settings.items()}
-        self._append([(*self.names, "", name, value) for name, value in told.items()])
+        for kind, told in (("metadata", run.metadata), ("settings", run.settings)):
+            self._append([(*self.names, "", f"{kind}/{name}", x) for name, x in told.items()])
 
     def log(self, samples: int, values: Scalars) -> None:
         self._append([(*self.names, samples, name, value) for name, value in values.items()])

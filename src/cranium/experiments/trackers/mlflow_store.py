@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,17 +77,20 @@ class _MlflowRun:
         tags = {f"cranium.{name}": str(value) for name, value in run.metadata.items()}
         made = self.client.create_run(experiment, run_name=run.title, tags=tags)
         self.id: str = made.info.run_id
-        entities = importlib.import_module("mlflow.entities")
-        told = (
-            entities.Param(name, str(value)[:MOST_CHARACTERS])
+        from mlflow.entities import Param
+
+        told = [
+            Param(name, str(value)[:MOST_CHARACTERS])
             for name, value in {**run.metadata, **run.settings}.items()
-        )
-        for batch in _batches(told):
-            self.client.log_batch(self.id, params=batch)
+        ]
+        for first in range(0, len(told), MOST_PARAMETERS):
+            self.client.log_batch(self.id, params=told[first : first + MOST_PARAMETERS])
 
     def log(self, samples: int, values: Scalars) -> None:
-        entities, now = importlib.import_module("mlflow.entities"), int(time.time() * 1000)
-        found = [entities.Metric(name, value, now, samples) for name, value in values.items()]
+        from mlflow.entities import Metric
+
+        now = int(time.time() * 1000)
+        found = [Metric(name, value, now, samples) for name, value in values.items()]
         self.client.log_batch(self.id, metrics=found)
 
     def end(self, status: Status, summary: Scalars) -> None:
@@ -98,11 +98,6 @@ class _MlflowRun:
             found = {f"result/{name}": value for name, value in summary.items()}
             self.log(int(summary.get("samples", 0)), found)
         self.client.set_terminated(self.id, STATUS[status])
-
-
-def _batches(items: Iterator[object]) -> Iterator[list[object]]:
-    while batch := list(islice(items, MOST_PARAMETERS)):
-        yield batch
 
 
 def find_experiment(client: MlflowClient, name: str) -> str:

@@ -68,9 +68,10 @@ class Tracker(Protocol):
         ...     def end(self, status, summary):
         ...         print(status, summary["samples_to_solve"])
         >>> import cranium, gymnasium
+        >>> from cranium.experiments import track
         >>> env = gymnasium.make("cranium/Letter-anbcdn-v0", times=1)
         >>> _ = cranium.train(env, "planner", steps=60, evaluate_every=30,
-        ...                   callbacks=[cranium.experiments.track(Printer)])
+        ...                   callbacks=[track(Printer)])
         planner, seed 0
         30 0.0
         60 1.0

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import html
 import os
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cranium.errors import FileAccessError, MissingExtraError
 from cranium.experiments.trackers.protocol import RunDescription, Scalars, Status
 from cranium.io import check_writable
 
 if TYPE_CHECKING:
-    from tensorboardX import SummaryWriter
+    from tensorboardX.event_file_writer import EventsWriter
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.proto.summary_pb2 import Summary
 
 __all__ = ["TensorBoardFolder"]
 
@@ -38,7 +42,7 @@ class TensorBoardFolder:
 
     def prepare(self, _group: str, /) -> None:
         """Check that tensorboardX is installed, and make the folder."""
-        _import_writer()
+        _import_tensorboard()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
@@ -58,25 +62,31 @@ class _TensorBoardRun:
         self.folder = folder
 
     def begin(self, run: RunDescription) -> None:
+        self.events = _import_tensorboard()
         where = _make_folder(self.folder / run.folder)
-        self.writer = _import_writer()(logdir=os.fspath(where))
+        # Not a SummaryWriter: its thread writes later, and what a worker that is killed has logged
+        # would be lost.
+        self.writer = self.events.EventsWriter(os.fspath(where / "events"))
         for name, told in (("settings", run.settings), ("metadata", run.metadata)):
             rows = "".join(f"|{_cell(key)}|{_cell(value)}|\n" for key, value in told.items())
-            if rows:
-                self.writer.add_text(name, f"|name|value|\n|-|-|\n{rows}", 0)
+            self._write(self.events.text(name, f"|name|value|\n|-|-|\n{rows}"), 0)
         self.writer.flush()
 
     def log(self, samples: int, values: Scalars) -> None:
         for name, value in values.items():
-            self.writer.add_scalar(name, value, samples)
-        self.writer.flush()  # so that the curves of a run that goes on can be seen
+            self._write(self.events.scalar(name, value), samples)
+        self.writer.flush()
 
     def end(self, status: Status, summary: Scalars) -> None:
         step = int(summary.get("samples", 0))
         for name, value in summary.items():
-            self.writer.add_scalar(f"result/{name}", value, step)
-        self.writer.add_text("status", status, step)
+            self._write(self.events.scalar(f"result/{name}", value), step)
+        self._write(self.events.text("status", status), step)
         self.writer.close()
+
+    def _write(self, content: Summary, step: int) -> None:
+        event = self.events.Event(wall_time=time.time(), step=step, summary=content)
+        self.writer.write_event(event)
 
 
 def _cell(value: object) -> str:
@@ -94,13 +104,24 @@ def _make_folder(wanted: Path) -> Path:
     raise FileAccessError(f"there are {MOST_ATTEMPTS:,} runs called {wanted}")
 
 
-def _import_writer() -> type[SummaryWriter]:
+class _Events(NamedTuple):
+    """The parts of tensorboardX that write event files."""
+
+    EventsWriter: type[EventsWriter]
+    Event: type[Event]
+    scalar: Callable[[str, float], Summary]
+    text: Callable[[str, str], Summary]
+
+
+def _import_tensorboard() -> _Events:
     try:
-        from tensorboardX import SummaryWriter
+        from tensorboardX.event_file_writer import EventsWriter
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.summary import scalar, text
     except ImportError:
         raise MissingExtraError.of(
             "TensorBoard needs tensorboardX, which is not installed",
             "tensorboard",
             "track into csv:FILE",
         ) from None
-    return SummaryWriter
+    return _Events(EventsWriter, Event, scalar, text)
