@@ -28,7 +28,7 @@ from cranium.experiments import Store
 from cranium.experiments.local_engine import run_job
 from cranium.experiments.records import Record
 from cranium.experiments.runner import RunCallback
-from cranium.studies.folder import ManifestWriter, claim_folder
+from cranium.studies.folder import ManifestWriter
 
 READ = """
 import json, pathlib, sys
@@ -64,7 +64,7 @@ def vary(record: Record, seed: int) -> Record:
 def fill(study: Study, folder: Path) -> int:
     """Write a record for each trial of the study, and its manifest."""
     store = Store(folder)
-    claim_folder(store, study.name, is_quick=False)
+    store.make()
     ManifestWriter(study, folder, RunCallback()).write()
     first: dict[str, Record] = {}
     for job in study.trials:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cranium._runtime.terminal import visible_text
 from cranium.cli.arguments import JsonOption
 from cranium.cli.output import print_json, print_line, report_errors_as_json, table_console
+from cranium.cli.result_tables import make_table
+from cranium.cli.watch import watch_results
 from cranium.errors import InvalidArgumentError
 from cranium.io import check_writable
 
@@ -52,25 +53,31 @@ def results(
         Path | None,
         typer.Option("--parquet", metavar="FILE", help="Write the same rows as Parquet."),
     ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Show the tables while records arrive, until Ctrl-C."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Print the results of experiments, one table for each.
 
-    Use it to read results in a terminal, or to export them. IQM is the interquartile mean with its
-    95 % bootstrap interval; mean and standard deviation are given if every trial was solved.
+    Use it to read results in a terminal, or to export them. With --watch, the tables follow a study
+    that another process runs, with its progress and the time that is left. IQM is the interquartile
+    mean with its 95 % bootstrap interval; mean and standard deviation are given if every trial was
+    solved.
 
     For example:
 
         cranium results results --csv trials.csv
+        cranium results results/my-study --watch
     """
     from cranium.experiments.results import export
 
+    if watch:
+        _watch(folder, is_export=as_json or csv is not None or parquet is not None)
+        return
     with report_errors_as_json(as_json):
-        for path, suffix in ((csv, ".csv"), (parquet, ".parquet")):
-            if path is not None and path.suffix != suffix:
-                raise InvalidArgumentError(f"the file ends in {suffix}, not {path.name!r}")
-            if path is not None:
-                check_writable(path)
+        _check_outputs(csv, parquet)
         studies = _read_studies(folder)
         for path in (csv, parquet):
             if path is not None:
@@ -83,6 +90,25 @@ def results(
     for path in (csv, parquet):
         if path is not None:
             print_line(f"wrote {path}")
+
+
+def _check_outputs(csv: Path | None, parquet: Path | None) -> None:
+    for path, suffix in ((csv, ".csv"), (parquet, ".parquet")):
+        if path is not None and path.suffix != suffix:
+            raise InvalidArgumentError(f"the file ends in {suffix}, not {path.name!r}")
+        if path is not None:
+            check_writable(path)
+
+
+def _watch(folder: Path, *, is_export: bool) -> None:
+    """Show the tables until all trials are done, or Ctrl-C; then print them."""
+    if is_export:
+        raise InvalidArgumentError(
+            "--watch shows tables", fix="leave out --csv, --parquet and --json"
+        )
+    if watch_results(folder):
+        for study in _read_studies(folder):
+            _print_table(study)
 
 
 def _read_studies(folder: Path) -> list[StudyResults]:
@@ -104,30 +130,7 @@ def _study_to_json(study: StudyResults) -> dict[str, object]:
 
 
 def _print_table(study: StudyResults) -> None:
-    from rich.table import Table
-
-    from cranium.experiments.results import (
-        NUMBERS,
-        format_number,
-        format_summary,
-        read_number,
-    )
-
-    table = Table(
-        title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
-    )
-    columns = study.config.columns
-    numbers = columns or NUMBERS
-    for name in ("method", "case", *numbers):
-        table.add_column(name, justify="left" if name in ("method", "case") else "right")
-    for group in (*study.groups, *study.sums):
-        if columns:
-            found = next((r.result for r in group.records if r.done), {})
-            row = [format_number(read_number(found, name)) for name in columns]
-        else:
-            row = format_summary(group)
-        table.add_row(*(visible_text(cell) for cell in (group.method, group.case, *row)))
-    table_console().print(table)
+    table_console().print(make_table(study))
     if study.missing:
         print_line(f"{study.missing:,} trials are missing; the same command continues")
     if study.failed:

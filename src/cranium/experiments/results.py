@@ -91,6 +91,7 @@ class StudyResults:
         tuning: The number of tuning trials that were run.
         missing: The number of trials without a record.
         failed: The records of trials that ended with an error, tuning trials included.
+        trials: The number of trials that are known, tuning trials included.
     """
 
     config: StudyManifest
@@ -101,6 +102,7 @@ class StudyResults:
     failed: tuple[Record, ...] = ()
     sums: tuple[Group, ...] = ()
     first: tuple[Record, ...] = ()
+    trials: int = 0
 
     def group(self, method: str, case: str) -> Group | None:
         """The group, or sum of groups, of a method and a case, if there is one."""
@@ -147,8 +149,12 @@ def read_studies(folder: Path) -> list[StudyResults]:
     return sorted(found, key=lambda study: (study.config.place, study.folder.name))
 
 
-def read_study(folder: Path) -> StudyResults:
+def read_study(folder: Path, store: Store | None = None) -> StudyResults:
     """Read the results that a study has so far, with the manifest in its folder.
+
+    Args:
+        folder: The folder of the records.
+        store: The store of an earlier call. What succeeded then is not read again.
 
     Example:
         >>> import tempfile
@@ -157,8 +163,11 @@ def read_study(folder: Path) -> StudyResults:
         cranium.errors.FileFormatError: ... cannot be read: ...
     """
     manifest = StudyManifest.read(folder / FILE)
-    store, jobs = Store(folder), manifest.all_jobs
-    found = {job: store.find(job) for job in jobs}
+    known, jobs = store or Store(folder), manifest.all_jobs
+    found = {job: known.find(job) for job in jobs}
+    if store is not None:  # trials that failed may have been tried again
+        again = [job for job, record in found.items() if record is not None and not record.done]
+        found |= {job: store.find_again(job) for job in again}
     grouped: dict[tuple[str, str], list[Any]] = {}
     for job in jobs:  # legends may share trials
         if job.trial.stage == "final":
@@ -179,6 +188,7 @@ def read_study(folder: Path) -> StudyResults:
         failed=tuple(record for _, record in stages if not record.done),
         sums=tuple(_sum_cases(manifest, groups)),
         first=tuple(record for stage, record in stages if stage == "first"),
+        trials=len(found),
     )
 
 
