@@ -358,7 +358,7 @@ class Printing:
 @pytest.mark.slow
 def test_cranium_train_takes_several_trackers_and_one_in_a_file_of_the_users(tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
-    told = ["--seeds", "2", "--steps", "60", "--every", "30", "--with", "times=1"]
+    told = ["--seeds", "2", "--steps", "60", "--evaluate-every", "30", "--with", "times=1"]
     command = [sys.executable, "-m", "cranium", "train", "Letter", "anbcdn", "--learner", "planner"]
     trackers = ["--track", "mine.py:Printing", "--track", "csv:runs.csv"]
     done = subprocess.run([*command, *told, *trackers], capture_output=True, text=True, check=True)

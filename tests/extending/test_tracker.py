@@ -35,7 +35,17 @@ def test_a_tracker_of_a_users_own_follows_a_training(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_it_is_named_on_the_command_line(tmp_path):
-    words = ["train", "Letter", "anbcdn", "--steps", "200", "--every", "100", "--seeds", "2"]
+    words = [
+        "train",
+        "Letter",
+        "anbcdn",
+        "--steps",
+        "200",
+        "--evaluate-every",
+        "100",
+        "--seeds",
+        "2",
+    ]
     command = [sys.executable, "-m", "cranium", *words, "--track", f"{FILE}:JsonLines"]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     for seed in (0, 1):

@@ -232,6 +232,8 @@ def _train_each(
     """Train each learner with each seed, until a run is interrupted."""
     for (learner, config), seed in product(configs, seeds):
         start = time.perf_counter()
+        more = files.arguments(learner, seed)
+        more["callbacks"] = [*more["callbacks"], *callbacks]
         result = cranium.train(
             env,
             learner,
@@ -241,8 +243,7 @@ def _train_each(
             config=config,
             evaluate_every=evaluate_every,
             progress=progress,
-            **files.arguments(learner, seed),
-            callbacks=callbacks,
+            **more,
         )
         yield TrainingRun(result, time.perf_counter() - start)
         if result.interrupted:
