@@ -28,8 +28,8 @@ from cranium.errors import (
     UnknownNameError,
 )
 from cranium.experiments import DamagedRecordWarning, LocalEngine, Store, local_engine
+from cranium.experiments.attempts import HOPELESS, TRIES
 from cranium.experiments.faults import find_machine_fault
-from cranium.experiments.local_engine import HOPELESS, TRIES
 from cranium.experiments.records import read_record
 from cranium.experiments.results import read_study
 from cranium.experiments.trial import Job, run_trial

@@ -24,10 +24,10 @@ from support.trials import Given
 
 from cranium.errors import EngineError, InvalidArgumentError
 from cranium.experiments import LocalEngine, RayEngine, Record, RunCallback, Store
-from cranium.experiments.local_engine import TRIES
-from cranium.experiments.pool import THREADS
+from cranium.experiments.attempts import TRIES
 from cranium.experiments.study_trial import StudyTrial
 from cranium.experiments.trial import Job, Trial
+from cranium.experiments.worker import THREADS
 from cranium.paper import run
 
 pytestmark = pytest.mark.ray
@@ -163,7 +163,7 @@ class NotingEngine(RayEngine):
 
 def same(record: Record) -> Record:
     """Without what may differ from run to run."""
-    return dataclasses.replace(record, wall=0.0, cpu=0.0)
+    return dataclasses.replace(record, wall=0.0, cpu=0.0, tries=())
 
 
 def wait_until(true: Callable[[], bool], seconds: float = 120) -> bool:

@@ -19,9 +19,9 @@ def make_table(study: StudyResults) -> Table:
     from rich.table import Table
 
     from cranium.experiments.results import (
-        NUMBERS,
         format_number,
         format_summary,
+        number_columns,
         read_number,
     )
 
@@ -29,7 +29,7 @@ def make_table(study: StudyResults) -> Table:
         title=visible_text(f"{study.config.heading}: {study.config.measure}"), title_justify="left"
     )
     columns = study.config.columns
-    numbers = columns or NUMBERS
+    numbers = columns or number_columns(study.config)
     for name in ("method", "case", *numbers):
         table.add_column(name, justify="left" if name in ("method", "case") else "right")
     for group in (*study.groups, *study.sums):

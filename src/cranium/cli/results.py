@@ -130,7 +130,12 @@ def _study_to_json(study: StudyResults) -> dict[str, object]:
 
 
 def _print_table(study: StudyResults) -> None:
+    from cranium.experiments.contrasts import describe_best
+
     table_console().print(make_table(study))
+    best = "" if study.config.figure else describe_best(study)
+    if best:
+        print_line(best)
     if study.missing:
         print_line(f"{study.missing:,} trials are missing; the same command continues")
     if study.failed:
@@ -140,27 +145,41 @@ def _print_table(study: StudyResults) -> None:
 
 
 def report(
-    folder: FolderArgument = RESULTS,
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="DIR...",
+            help="The folders of `cranium run` or `cranium reproduce`.",
+            show_default="results",
+        ),
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The page to write; by default DIR/report.html."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The page to write; by default report.html in the (first) folder.",
         ),
     ] = None,
 ) -> None:
     """Write one web page with the results of experiments: figures, tables, automata, settings.
 
-    Use it to read or share everything that `cranium reproduce` computed. The page is one file and
-    needs no network.
+    Use it to read or share what was computed, or to see several studies side by side: then a table
+    has every method on every problem, with a column for each study. The page is one file and needs
+    no network.
 
     For example:
 
         cranium report results
+        cranium report results/monday results/tuesday -o both.html
     """
     from cranium.figures.page import write_report
 
-    path = output or folder / "report.html"
-    if output is not None or folder.is_dir():
+    named = folders or [RESULTS]
+    path = output or named[0] / "report.html"
+    if output is not None or named[0].is_dir():
         check_writable(path)
-    write_report(_read_studies(folder), path, follow_links=output is not None)
+    studies = {study.folder.resolve(): study for folder in named for study in _read_studies(folder)}
+    write_report(list(studies.values()), path, follow_links=output is not None)
     print_line(f"wrote {path}")

@@ -110,6 +110,26 @@ def run(
             rich_help_panel=PANEL,
         ),
     ] = None,
+    trial_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--trial-memory",
+            metavar="SIZE",
+            help="End a trial that uses more memory, such as 4GB; the others go on.",
+            show_default="no limit",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
+    trial_time: Annotated[
+        str | None,
+        typer.Option(
+            "--trial-time",
+            metavar="DURATION",
+            help="End a trial that takes longer, such as 30min; the others go on.",
+            show_default="no limit",
+            rich_help_panel=PANEL,
+        ),
+    ] = None,
     retry_failed: Annotated[
         bool,
         typer.Option("--retry-failed", help="Run failed trials again.", rich_help_panel=PANEL),
@@ -134,8 +154,19 @@ def run(
         cranium run my_study.py --quick
         cranium run my_study.py --track tensorboard:runs
     """
-    told = (folder, study, quick, dry_run, engine, workers, address, retry_failed)
-    options = StudyOptions(*told, tuple(track or ()))
+    options = StudyOptions(
+        folder=folder,
+        name=study,
+        quick=quick,
+        dry_run=dry_run,
+        engine=engine,
+        workers=workers,
+        address=address,
+        trial_memory=trial_memory,
+        trial_time=trial_time,
+        retry_failed=retry_failed,
+        track=tuple(track or ()),
+    )
     if word is None and language is None and is_study(file):
         run_study(file, options)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -33,6 +34,8 @@ class StudyOptions(NamedTuple):
     engine: Literal["local", "ray"] = "local"
     workers: int | None = None
     address: str | None = None
+    trial_memory: str | None = None
+    trial_time: str | None = None
     retry_failed: bool = False
     track: tuple[str, ...] = ()
 
@@ -51,6 +54,10 @@ def run_study(file: str, options: StudyOptions) -> None:
     study = load_study(file, options.name)
     if options.quick:
         study = study.quick()
+    if options.trial_memory is not None:
+        study = replace(study, trial_memory=options.trial_memory)
+    if options.trial_time is not None:
+        study = replace(study, trial_time=options.trial_time)
     folder = options.folder or RESULTS / study.folder_name
     if options.dry_run:
         _print_plan(study, folder)
@@ -85,13 +92,20 @@ def _run(study: Study, folder: Path, options: StudyOptions) -> RunResult:
                 workers=options.workers,
                 address=options.address,
                 retry_failed=options.retry_failed,
-                callback=ExperimentProgress(title),
+                callback=ExperimentProgress(title, _count_workers(options)),
                 track=options.track,
             )
     except EngineError as problem:
         print_error(f"stopped: {problem}")
         print_line(f"finished trials are in {folder}")
         raise typer.Exit(NEGATIVE) from None
+
+
+def _count_workers(options: StudyOptions) -> int | None:
+    """How many trials run at once; None: that depends on the cluster."""
+    from cranium.experiments import LocalEngine
+
+    return LocalEngine(options.workers).workers if options.engine == "local" else options.workers
 
 
 def _print_plan(study: Study, folder: Path) -> None:

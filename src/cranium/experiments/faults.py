@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from cranium.errors import MissingExtraError, ModelError
 
-__all__ = ["find_machine_fault"]
+__all__ = ["find_machine_fault", "is_out_of_memory"]
 
 KINDS = (
     OSError,
@@ -45,6 +45,19 @@ def find_machine_fault(problem: BaseException) -> str | None:
         if isinstance(each, KINDS) or _is_device_error(each) or _is_cache_error(each):
             return " ".join("".join(traceback.format_exception_only(each)).split())
     return None
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Whether an error says that there is no memory left, which a trial with a limit answers for.
+
+    Example:
+        >>> is_out_of_memory(MemoryError()), is_out_of_memory(OSError(28, "No space left"))
+        (True, False)
+    """
+    return any(
+        isinstance(each, MemoryError) or (_is_device_error(each) and DEVICES[0] in str(each))
+        for each in _chain(problem)
+    )
 
 
 def _chain(problem: BaseException) -> Iterator[BaseException]:

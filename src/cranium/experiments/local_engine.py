@@ -9,24 +9,20 @@ from __future__ import annotations
 import os
 import time
 import traceback
-from collections import Counter, deque
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable
 from typing import Protocol, Self
 
 from cranium.arguments import check_count
 from cranium.errors import EngineError
-from cranium.experiments.faults import find_machine_fault
+from cranium.experiments.attempts import Attempts
+from cranium.experiments.faults import find_machine_fault, is_out_of_memory
 from cranium.experiments.pool import WorkerPool
 from cranium.experiments.records import Record, collect_versions
 from cranium.experiments.trial import Job, run_trial
 
-__all__ = ["Attempts", "Engine", "LocalEngine", "run_job"]
+__all__ = ["Engine", "LocalEngine", "run_job"]
 
 Results = Generator[tuple[Job, Record], None, None]
-TRIES = 3
-"""How often a job is tried if its process or machine disappears."""
-HOPELESS = 5
-"""After so many lost jobs in a row the engine gives up."""
 
 
 class Engine(Protocol):
@@ -41,8 +37,10 @@ class Engine(Protocol):
 
         A job is taken from ``jobs`` only when a worker is free, because other processes may be
         running the rest. A job that is lost with its process or machine, or by a fault of the
-        machine, is run again, up to ``TRIES`` times. If it is still lost when all other jobs are
-        done, or if no job succeeds, an ``EngineError`` lists the lost jobs.
+        machine, is run again, up to ``TRIES`` times. If its process crashes each time, although
+        other jobs can be run, it is recorded as failed; so is one that goes over its limits. If it
+        is lost by the machine, an ``EngineError`` lists the lost jobs when all others are done, or
+        when no job succeeds.
         """
 
     def close(self) -> None:
@@ -87,7 +85,8 @@ def run_job(job: Job) -> Record:
         result = run_trial(job.trial, job.seed)
     except Exception as problem:
         fault = find_machine_fault(problem)
-        if fault is not None:
+        is_over = job.trial.limits.memory is not None and is_out_of_memory(problem)
+        if fault is not None and not is_over:
             raise EngineError(
                 f"the machine failed during a trial ({fault})",
                 fix="what is done is kept; the same command goes on",
@@ -105,64 +104,6 @@ def run_job(job: Job) -> Record:
         cpu=round(time.process_time() - cpu, 6),
         versions=versions,
         platform=machine,
-    )
-
-
-class Attempts:
-    """Counts how often each job was lost, and decides which are tried again.
-
-    Example:
-        >>> from cranium.experiments.trial import FunctionTrial
-        >>> job = Job(FunctionTrial("sizes", "CRA", "N = 5", function="builtins:dict"), 0)
-        >>> attempts = Attempts()
-        >>> [attempts.should_retry(job, "out of memory") for _ in range(TRIES)]
-        [True, True, False]
-        >>> attempts.raise_if_lost()
-        Traceback (most recent call last):
-        cranium.errors.EngineError: 1 trial was lost 3 times: CRA, N = 5, seed 0 (out of memory)
-          fix: the same command tries again what is missing; if memory is short, with fewer workers
-    """
-
-    def __init__(self) -> None:
-        self.losses = Counter[Job]()
-        self.given_up: dict[Job, str] = {}
-        self.in_a_row = 0
-
-    def record_success(self) -> None:
-        """Note that a job has ended, so that not every job is lost for the same reason."""
-        self.in_a_row = 0
-
-    def should_retry(self, job: Job, reason: str) -> bool:
-        """Note that a job was lost, and return whether to try it again.
-
-        Raises:
-            EngineError: ``HOPELESS`` jobs in a row were lost.
-        """
-        self.losses[job] += 1
-        if self.losses[job] < TRIES:
-            return True
-        self.given_up[job] = reason
-        self.in_a_row += 1
-        if self.in_a_row >= HOPELESS:
-            self.raise_if_lost()
-        return False
-
-    def raise_if_lost(self) -> None:
-        """Raise an ``EngineError`` that lists the lost jobs, if there are any."""
-        if self.given_up:
-            raise make_lost_error(self.given_up)
-
-
-def make_lost_error(lost: Mapping[Job, str]) -> EngineError:
-    """Make the error that lists the lost jobs and the last reason."""
-    names = [f"{job.trial.method}, {job.trial.case}, seed {job.seed}" for job in lost]
-    more = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    reasons = [" ".join(each.split())[:300] for each in lost.values() if each]
-    reason = f" ({reasons[-1]})" if reasons else ""
-    were = f"{len(names):,} trials were" if len(names) > 1 else "1 trial was"
-    return EngineError(
-        f"{were} lost {TRIES} times: {'; '.join(names[:5])}{more}{reason}",
-        fix="the same command tries again what is missing; if memory is short, with fewer workers",
     )
 
 
@@ -186,32 +127,21 @@ class LocalEngine(ClosesOnExit):
 
     def run(self, jobs: Iterable[Job]) -> Results:
         """Run jobs. A worker process that disappears is replaced, and its job is run again."""
-        waiting, again, attempts = skip_duplicates(jobs), deque[Job](), Attempts()
-        pool = WorkerPool(self.workers, self.cores, run_job)
+        attempts, pool = Attempts(jobs), WorkerPool(self.workers, self.cores, run_job)
         try:
             while True:
                 while pool.has_room:
-                    job = again.popleft() if again else next(waiting, None)
+                    job = attempts.take()
                     if job is None:
                         break
                     pool.submit(job)
                 if not pool.busy:
                     break
-                for job, kind, record, reason in pool.replies():
-                    if record is not None:
-                        attempts.record_success()
-                        yield job, record
-                    elif kind == "not begun" or attempts.should_retry(job, reason):
-                        again.append(job)
+                for job, found in pool.replies():
+                    if found is None:
+                        attempts.put_back(job)
+                    else:
+                        yield from attempts.end(job, found)
         finally:
             pool.stop()
-        attempts.raise_if_lost()
-
-
-def skip_duplicates(jobs: Iterable[Job]) -> Generator[Job, None, None]:
-    """Yield each job once, and only when the next one is asked for."""
-    seen = set[Job]()
-    for job in jobs:
-        if job not in seen:
-            seen.add(job)
-            yield job
+        yield from attempts.finish()

@@ -1,29 +1,38 @@
-"""A pool of worker processes on this machine. A worker that disappears is replaced."""
+"""A pool of worker processes on this machine. A worker that disappears is replaced.
+
+The pool also ends a trial that goes over its limits of memory and time. It watches from outside,
+because compiled code sees neither signals nor other threads.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import os
+import math
 import pickle
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from multiprocessing import get_context
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Literal, NamedTuple
 
+from cranium._runtime.usage import Usage, end_family, measure_family
 from cranium.errors import CraniumError, EngineError, InvalidArgumentError
+from cranium.experiments.attempts import Loss
+from cranium.experiments.limits import format_memory, format_time
 from cranium.experiments.records import Record
 from cranium.experiments.trial import Job
+from cranium.experiments.worker import block_interrupts, ignore_sigpipe, start_process
 
 __all__ = ["Reply", "WorkerPool"]
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 KILLED_STARTS, FAILED_STARTS = 12, 3
 """The pool gives up if so many workers in a row are killed, or exit, before they are ready."""
+GLANCE = 0.25
+"""Seconds between two looks at the memory of the workers, if it is limited."""
+KILLERS = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT", "SIGBUS", "SIGPIPE", "SIGXCPU")
+"""Signals that come from elsewhere: from a system without memory, say. SIGBUS is a full disk."""
 Function = Callable[[Job], Record]
 
 
@@ -32,16 +41,12 @@ class Reply(NamedTuple):
 
     Attributes:
         job: The job.
-        kind: ``"done"``; ``"lost"`` with the worker, or by a fault of the machine; or
-            ``"not begun"``, because the worker disappeared before it was ready.
-        record: The record, if it is done.
-        reason: Why it was lost.
+        found: The record; why it was lost; or None, because the worker disappeared before it was
+            ready, so that the job was not begun.
     """
 
     job: Job
-    kind: Literal["done", "lost", "not begun"]
-    record: Record | None = None
-    reason: str = ""
+    found: Record | Loss | None
 
 
 @dataclass(eq=False)
@@ -53,6 +58,22 @@ class Worker:
     core: int | None
     ready: bool = False
     job: Job | None = None
+    begun: float = field(default=math.inf, init=False)
+
+    def measure(self) -> Usage:
+        """What the process uses, with those that it started."""
+        assert self.process.pid is not None, "it was started"
+        return measure_family(self.process.pid)
+
+    def kill(self) -> None:
+        """Kill the process, and those that it started."""
+        if self.process.is_alive() and self.process.pid is not None:
+            end_family(self.process.pid)
+
+    @property
+    def seconds(self) -> float:
+        """For how long its job has been running."""
+        return max(0.0, time.monotonic() - self.begun)
 
 
 class WorkerPool:
@@ -84,6 +105,11 @@ class WorkerPool:
         """Give a job to an idle worker, or start a worker for it."""
         idle = [worker for worker in self.workers if worker.job is None]
         worker = idle[0] if idle else self._start()
+        most = job.trial.limits.memory
+        if most is not None and worker.ready and worker.measure().memory > most / 2:
+            # What earlier trials left in its memory is not the next one's.
+            self._end(worker)
+            worker = self._start()
         worker.job = job
         if worker.ready:
             self._send(worker)
@@ -98,45 +124,32 @@ class WorkerPool:
         while self.busy and not found:
             if self.hopeless is not None:
                 raise self.hopeless
-            for connection in wait([worker.connection for worker in self.workers]):
+            connections = [worker.connection for worker in self.workers]
+            for connection in wait(connections, self._patience()):
                 [worker] = [each for each in self.workers if each.connection is connection]
                 reply = self._receive(worker)
                 if reply is not None:
                     found.append(reply)
+            found += self._end_what_is_over()
         return found
 
     def stop(self) -> None:
         """Kill the workers at once. Only the jobs that are running are lost."""
         for worker in self.workers:
-            worker.process.kill()
+            worker.kill()
         for worker in self.workers:
             worker.process.join()
             worker.connection.close()
         self.workers.clear()
 
     def _start(self) -> Worker:
-        context = get_context("spawn")
         taken = [worker.core for worker in self.workers]
         # The core with the fewest workers: that of the one that is replaced.
         core = min(self.cores, key=taken.count) if self.cores else None
         try:
             # Ctrl-C must not come between the start of a process and its entry in the list.
-            with (
-                _block_interrupts(),
-                _set_environment(dict.fromkeys(THREADS, "1")),
-                _ignore_sigpipe(),
-            ):
-                ours, theirs = context.Pipe()
-                told = (theirs, core, os.getpid())
-                process = context.Process(target=_serve, args=told, daemon=True)
-                try:
-                    process.start()
-                except BaseException:
-                    ours.close()
-                    raise
-                finally:
-                    theirs.close()
-                self.workers.append(Worker(process, ours, core))
+            with block_interrupts():
+                self.workers.append(Worker(*start_process(core), core))
         except OSError as problem:
             raise EngineError(
                 f"no process can be started to run trials: {problem.strerror or problem}",
@@ -145,8 +158,9 @@ class WorkerPool:
         return self.workers[-1]
 
     def _send(self, worker: Worker) -> None:
+        worker.begun = time.monotonic()
         # If it is gone, the next receive notices: its job is then lost, or was not begun.
-        with _ignore_sigpipe(), contextlib.suppress(OSError):
+        with ignore_sigpipe(), contextlib.suppress(OSError):
             worker.connection.send_bytes(pickle.dumps((self.function, worker.job)))
 
     def _receive(self, worker: Worker) -> Reply | None:
@@ -162,24 +176,32 @@ class WorkerPool:
         assert worker.job is not None, "a worker only replies to jobs"
         job, worker.job = worker.job, None
         if isinstance(told, Record):
-            return Reply(job, "done", told)
-        return Reply(job, "lost", reason=str(told))
+            return Reply(job, told)
+        return Reply(job, Loss("fault", str(told), worker.seconds))
 
     def _remove(self, worker: Worker) -> Reply | None:
         """Remove a worker that is gone, and return the reply for its job."""
-        worker.process.kill()
-        worker.process.join()
-        worker.connection.close()
-        self.workers.remove(worker)
-        status = worker.process.exitcode
-        assert status is not None, "a process that was joined has a status"
+        status = self._end(worker)
         how = _describe_exit(status)
         if not worker.ready:
             self._count_failed_start(status, how)
         if worker.job is None:
             return None
-        kind: Literal["lost", "not begun"] = "lost" if worker.ready else "not begun"
-        return Reply(worker.job, kind, reason=f"its process {how}")
+        if not worker.ready:
+            return Reply(worker.job, None)
+        kind: Literal["crashed", "killed"]
+        kind = "killed" if any(name in how for name in KILLERS) else "crashed"
+        return Reply(worker.job, Loss(kind, f"its process {how}", worker.seconds))
+
+    def _end(self, worker: Worker) -> int:
+        """End a worker and what it started; returns its exit status."""
+        worker.kill()
+        worker.process.join()
+        worker.connection.close()
+        self.workers.remove(worker)
+        status = worker.process.exitcode
+        assert status is not None, "a process that was joined has a status"
+        return status
 
     def _count_failed_start(self, status: int, how: str) -> None:
         if self.hopeless is not None:
@@ -198,6 +220,48 @@ class WorkerPool:
                 "short, or what else ends them",
             )
 
+    # Limits
+
+    def _limited(self) -> list[tuple[Worker, Job]]:
+        """The workers whose job has begun."""
+        return [(each, each.job) for each in self.workers if each.job is not None and each.ready]
+
+    def _patience(self) -> float | None:
+        """For how long to wait for replies before the limits are looked at; None: for ever."""
+        times = [math.inf]
+        for worker, job in self._limited():
+            limits = job.trial.limits
+            if limits.memory is not None:
+                times.append(GLANCE)
+            if limits.seconds is not None:
+                times.append(max(0.0, limits.seconds - worker.seconds))
+        return None if min(times) == math.inf else min(times)
+
+    def _end_what_is_over(self) -> list[Reply]:
+        """End the workers whose job is over its limits, unless it has just ended."""
+        found = []
+        for worker, job in self._limited():
+            limits = job.trial.limits
+            late = limits.seconds is not None and worker.seconds >= limits.seconds
+            if not late and limits.memory is None:
+                continue
+            used, seconds = worker.measure(), worker.seconds
+            large = limits.memory is not None and used.memory > limits.memory
+            if (late or large) and not worker.connection.poll():
+                self._end(worker)
+                reason = _describe_excess(job, used, seconds, large=large)
+                found.append(Reply(job, Loss("over", reason, seconds, used.cpu)))
+        return found
+
+
+def _describe_excess(job: Job, used: Usage, seconds: float, *, large: bool) -> str:
+    limits = job.trial.limits
+    if large:
+        told = f"its limit is {format_memory(limits.memory or 0)} (trial_memory)"
+        return f"over its limit: it used {format_memory(used.memory)} of memory, and {told}"
+    told = f"its limit is {format_time(limits.seconds or 0)} (trial_time)"
+    return f"over its limit: it took {format_time(seconds)}, and {told}"
+
 
 def _describe_exit(status: int) -> str:
     if status >= 0:
@@ -205,88 +269,3 @@ def _describe_exit(status: int) -> str:
     with contextlib.suppress(ValueError):
         return f"was ended by {signal.Signals(-status).name}"
     return f"was ended by signal {-status}"
-
-
-# In the worker
-
-
-def _serve(connection: Connection, core: int | None, parent: int) -> None:
-    """Run one job after the other while the parent is alive."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
-    if core is not None:
-        os.sched_setaffinity(0, {core})
-    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
-    with contextlib.suppress(EOFError, OSError):  # the parent is gone
-        connection.send("ready")
-        while True:
-            told = connection.recv_bytes()
-            connection.send_bytes(_answer(told))
-
-
-def _answer(told: bytes) -> bytes:
-    """Run a job; the pickled record, or the reason why there is none."""
-    try:
-        function, job = pickle.loads(told)  # noqa: S301 - of our own parent
-        return pickle.dumps(function(job))
-    except EngineError as problem:
-        return pickle.dumps(problem.message)
-    except Exception as problem:  # errors of trials become records, so this one did not even begin
-        return pickle.dumps(f"it could not be run there: {type(problem).__name__}: {problem}")
-
-
-def _exit_with_parent(parent: int) -> None:
-    """Exit when the parent is gone."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)
-
-
-# Around the start of a process
-
-
-@contextlib.contextmanager
-def _ignore_sigpipe() -> Iterator[None]:
-    """Make a broken pipe an error, where commands let SIGPIPE end the program."""
-    here = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGPIPE")
-    before = signal.signal(signal.SIGPIPE, signal.SIG_IGN) if here else None
-    try:
-        yield
-    finally:
-        if here:
-            signal.signal(signal.SIGPIPE, before)
-
-
-@contextlib.contextmanager
-def _block_interrupts() -> Iterator[None]:
-    """Block SIGINT, so that processes started in the block ignore Ctrl-C from their first moment.
-
-    A Ctrl-C during the block is delivered to this process at its end.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    # Otherwise Python starts the tracker together with our first process, and some versions of
-    # Python then unblock SIGINT.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _set_environment(values: dict[str, str]) -> Iterator[None]:
-    """Set environment variables for processes that are started: they limit the threads."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

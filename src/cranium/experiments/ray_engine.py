@@ -5,15 +5,12 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import secrets
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from cranium.arguments import check_count
@@ -24,17 +21,13 @@ from cranium.errors import (
     MissingExtraError,
     shorten,
 )
-from cranium.experiments.local_engine import (
-    TRIES,
-    Attempts,
-    ClosesOnExit,
-    Results,
-    run_job,
-    skip_duplicates,
-)
-from cranium.experiments.pool import THREADS
+from cranium.experiments.attempts import TRIES, Attempts, Loss
+from cranium.experiments.local_engine import ClosesOnExit, Results
+from cranium.experiments.ray_privacy import PrivateToken, on_loopback
+from cranium.experiments.ray_tasks import run_task
 from cranium.experiments.records import Record
 from cranium.experiments.trial import Job
+from cranium.experiments.worker import THREADS
 
 __all__ = ["RayEngine"]
 
@@ -46,7 +39,6 @@ STARVING = 60.0
 """Seconds after which a cluster without any core is given up."""
 POLL = 5.0
 LOOPBACK = "127.0.0.1"
-AUTHENTICATION = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 QUIETLY = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
 PROBE = (
     "import sys, ray;"
@@ -94,7 +86,7 @@ class RayEngine(ClosesOnExit):
     def _join(self) -> None:
         if self.starts_own:  # with as many cores as workers
             self.token.set()
-            with _on_loopback():
+            with on_loopback():
                 self._connect("local", num_cpus=self.limit, _node_ip_address=LOOPBACK)
             self._check_loopback()
         else:
@@ -194,18 +186,17 @@ class RayEngine(ClosesOnExit):
         If the connection to the cluster is lost, it is joined again, or started again if it was
         started here, up to ``TRIES`` times.
         """
-        waiting, again, attempts = skip_duplicates(jobs), deque[Job](), Attempts()
-        joined = 0
+        attempts, joined = Attempts(jobs), 0
         while True:
             try:
-                yield from self._run(waiting, again, attempts)
+                yield from self._run(attempts)
                 break
             except _ClusterLostError as problem:
                 joined += 1
                 self._join_again(str(problem), joined)
-        attempts.raise_if_lost()
+        yield from attempts.finish()
 
-    def _run(self, waiting: Iterator[Job], again: deque[Job], attempts: Attempts) -> Results:
+    def _run(self, attempts: Attempts) -> Results:
         """Run waiting jobs until the connection is lost; running jobs are then run again."""
         running: dict[Any, Job] = {}
         submit = self._task()
@@ -215,26 +206,23 @@ class RayEngine(ClosesOnExit):
                 cores = max(1, self._cores)
                 room = 2 * cores if self.limit is None or self.starts_own else self.limit
                 while len(running) < room:
-                    job = again.popleft() if again else next(waiting, None)
+                    job = attempts.take()
                     if job is None:
                         break
                     try:
                         running[submit(job)] = job
                     except BaseException:
-                        again.appendleft(job)
+                        attempts.put_back(job)
                         raise
                 if not running:
                     return
                 for reference in self._wait(list(running)):
                     found = self._collect(running[reference], reference)
                     job = running.pop(reference)
-                    if isinstance(found, Record):
-                        attempts.record_success()
-                        yield job, found
-                    elif attempts.should_retry(job, found):
-                        again.append(job)
+                    yield from attempts.end(job, found)
         except (_ClusterLostError, self.ray.exceptions.RayError) as problem:
-            again.extendleft(running.values())  # these losses are not counted
+            for job in running.values():  # these losses are not counted
+                attempts.put_back(job)
             running.clear()
             raise _ClusterLostError(str(problem)) from None
         finally:
@@ -282,24 +270,28 @@ class RayEngine(ClosesOnExit):
         """The function that submits a job. Ray itself does not retry, because we count attempts."""
         environment = {"env_vars": dict.fromkeys(THREADS, "1")}
         options = {"num_cpus": 1, "max_retries": 0, "runtime_env": environment}
-        return self.ray.remote(**options)(run_job).remote
+        return self.ray.remote(**options)(run_task).remote
 
-    def _collect(self, job: Job, reference: Any) -> Record | str:  # noqa: ARG002 - tests override this method
-        """The record of a job, or the reason why it was lost."""
+    def _collect(self, job: Job, reference: Any) -> Record | Loss:  # noqa: ARG002 - tests override this method
+        """The record of a job, or why it was lost."""
         errors = self.ray.exceptions
         try:
-            record: Record = self.ray.get(reference)
+            found: Record | Loss = self.ray.get(reference)
         except errors.LocalRayletDiedError as problem:
             raise _ClusterLostError(str(problem)) from None
+        except errors.WorkerCrashedError:
+            return Loss("crashed", "its process was ended, or ended by itself")
+        except errors.OutOfMemoryError as problem:
+            return Loss("killed", str(problem))
         except (
             errors.RayTaskError
         ) as problem:  # a fault of the machine, or the task could not start there
             cause = getattr(problem, "cause", None)
-            return cause.message if isinstance(cause, EngineError) else str(problem)
+            return Loss("fault", cause.message if isinstance(cause, EngineError) else str(problem))
         except errors.RayError as problem:
-            # Its process, machine or result is gone, or the task could not start there.
-            return str(problem) or type(problem).__name__
-        return record
+            # Its machine or result is gone, or the task could not start there.
+            return Loss("fault", str(problem) or type(problem).__name__)
+        return found
 
     def close(self) -> None:
         """Leave the cluster, or stop it if it was started here."""
@@ -307,48 +299,3 @@ class RayEngine(ClosesOnExit):
             self.owned = False
             self.ray.shutdown()
             self.token.forget()
-
-
-class PrivateToken:
-    """The token of a cluster that is started here: only its own processes have it.
-
-    They inherit it through the environment. It is not written to disk.
-    """
-
-    def __init__(self) -> None:
-        self.is_set = False
-
-    def set(self) -> None:
-        """Make a token, unless the user has chosen a way of authentication."""
-        if self.is_set or any(name in os.environ for name in AUTHENTICATION):
-            return
-        os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
-        self.is_set = True
-        _read_authentication()
-
-    def forget(self) -> None:
-        """Restore the environment."""
-        if self.is_set:
-            self.is_set = False
-            for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN"):
-                os.environ.pop(name, None)
-            _read_authentication()
-
-
-def _read_authentication() -> None:
-    """Make Ray read the environment again, which it usually does only once."""
-    inner: Any = importlib.import_module("ray._raylet")
-    inner.Config.initialize("")
-    inner.AuthenticationTokenLoader.instance().reset_cache()
-
-
-@contextmanager
-def _on_loopback() -> Iterator[None]:
-    """Make Ray use the loopback address as the address of this machine."""
-    constants: Any = importlib.import_module("ray._private.ray_constants")
-    before = constants.ENABLE_RAY_CLUSTER
-    constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        constants.ENABLE_RAY_CLUSTER = before

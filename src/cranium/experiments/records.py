@@ -52,6 +52,7 @@ class Record:
         cpu: The CPU time in seconds.
         versions: The versions of Python and of the packages that the result depends on.
         platform: The operating system and processor.
+        tries: The reasons why earlier attempts at the trial gave no result; usually none.
     """
 
     config: dict[str, Any]
@@ -64,6 +65,7 @@ class Record:
     cpu: float
     versions: dict[str, str]
     platform: str
+    tries: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
@@ -112,6 +114,8 @@ class Store:
     def save(self, job: Job, record: Record) -> None:
         """Write a record durably: it survives a crash of the machine right after."""
         data = asdict(record)
+        if not record.tries:  # as versions without it write
+            del data["tries"]
         text = json.dumps({"format": FORMAT, "checksum": _checksum(data), "record": data}, indent=1)
         write_bytes(self.path(job), text.encode(), durable=True, follow_links=False)
         self._known[job.name] = record
@@ -170,7 +174,7 @@ def read_record(path: Path) -> Record:
     try:
         told = json.loads(content)
         form, data = told["format"], told["record"]
-        record = Record(**data)
+        record = Record(**{**data, "tries": tuple(data.get("tries", ()))})
         whole = told["checksum"] == _checksum(data) and _has_valid_types(record)
     except (ValueError, TypeError, KeyError, RecursionError):
         raise _make_damaged_error(path, "it is not what was written") from None
@@ -199,6 +203,7 @@ def _has_valid_types(record: Record) -> bool:
         and isinstance(record.versions, dict)
         and all(isinstance(version, str) for version in record.versions.values())
         and isinstance(record.platform, str)
+        and all(isinstance(reason, str) for reason in record.tries)
     )
 
 

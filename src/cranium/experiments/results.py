@@ -22,6 +22,7 @@ __all__ = [
     "StudyResults",
     "export",
     "find_studies",
+    "number_columns",
     "read_studies",
     "read_study",
     "summary_to_dict",
@@ -338,9 +339,23 @@ def format_interval(summary: Summary) -> str:
     )
 
 
+def number_columns(config: StudyManifest) -> tuple[str, ...]:
+    """The columns of tables for the statistics of a group.
+
+    Only samples until solved say how many trials were solved.
+
+    Example:
+        >>> number_columns(StudyManifest("a", "final_success"))[:2]
+        ('trials', 'IQM')
+    """
+    if config.figure or config.measure_name == "samples_to_solve":
+        return NUMBERS
+    return ("trials", *NUMBERS[1:])
+
+
 def format_table(results: StudyResults) -> str:
     """Format the statistics of all groups as a table in plain text."""
-    rows: list[tuple[str, ...]] = [("method", "case", *NUMBERS)]
+    rows: list[tuple[str, ...]] = [("method", "case", *number_columns(results.config))]
     rows += [(group.method, group.case, *format_summary(group)) for group in results.groups]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return "\n".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -128,7 +128,8 @@ def _run_missing(
         before = len(tried)
         offered = _take_locks(missing, store, locks, tried)
         with closing(engine.run(offered)) as results:
-            for job, record in results:
+            for job, found in results:
+                record = _with_earlier_failure(found, missing[job])
                 store.save(job, record)
                 locks.release(job)
                 tried.add(job.name)
@@ -143,6 +144,14 @@ def _run_missing(
             )
         left = {job: record for job, record in missing.items() if job.name not in tried}
         _wait_for_others(left, store, locks)
+
+
+def _with_earlier_failure(record: Record, before: Record | None) -> Record:
+    """Keep the reason of a failure that is tried again in the new record."""
+    if before is None:
+        return record
+    last = (before.error or "").strip().splitlines()[-1:]
+    return replace(record, tries=(*before.tries, *last, *record.tries))
 
 
 def _take_locks(

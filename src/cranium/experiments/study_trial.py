@@ -18,6 +18,7 @@ from pydantic import Field
 
 from cranium.arguments import check_number
 from cranium.errors import InvalidArgumentError
+from cranium.experiments.limits import NO_LIMITS, Limits
 from cranium.experiments.measures import OWN
 from cranium.experiments.shapes import (
     Count,
@@ -123,6 +124,7 @@ class StudyTrial(Trial):
         record: Digests of the functions that compute more fields of the result.
         payload: What the workers run, packed.
         tracking: What make the trackers of its runs, packed. No result depends on it.
+        limits: The limits of memory and time.
     """
 
     problem: Mapping[str, Any] = field(kw_only=True)
@@ -135,6 +137,7 @@ class StudyTrial(Trial):
     record: Mapping[str, str] = field(kw_only=True, default_factory=dict)
     payload: bytes = field(kw_only=True, repr=False)
     tracking: bytes | None = field(kw_only=True, default=None, repr=False)
+    limits: Limits = field(kw_only=True, default=NO_LIMITS)
 
     @property
     def used(self) -> dict[str, Any]:

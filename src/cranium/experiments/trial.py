@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, singledispatch
 from typing import Any, Literal, NamedTuple
 
+from cranium.experiments.limits import NO_LIMITS, Limits
+
 __all__ = ["FieldKind", "FunctionTrial", "Job", "Stage", "Trial", "find_mismatch", "run_trial"]
 
 
@@ -61,6 +63,11 @@ class Trial:
         """The trial as plain data, as it stands in records."""
         names = {"experiment": self.experiment, "method": self.method, "case": self.case}
         return {"kind": type(self).__name__, **names, "stage": self.stage, **self.used}
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of memory and time. The key does not depend on them."""
+        return NO_LIMITS
 
     @cached_property
     def key(self) -> str:

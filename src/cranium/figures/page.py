@@ -15,16 +15,23 @@ from typing import Any
 from cranium.experiments.manifest import StudyManifest
 from cranium.experiments.records import Record, Store
 from cranium.experiments.results import (
-    NUMBERS,
     Group,
     StudyResults,
     format_number,
     format_share,
     format_summary,
+    number_columns,
     read_final_success,
     read_number,
 )
 from cranium.figures.kinds import find_kind
+from cranium.figures.page_tables import (
+    explain_columns,
+    make_contrast_table,
+    make_failure_table,
+    make_side_by_side,
+    make_table,
+)
 from cranium.figures.studies import draw_study
 from cranium.io import write_bytes
 
@@ -46,7 +53,10 @@ figcaption, .small { font-size: .9rem; color: #444; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .88rem; }
 th, td { padding: .25rem .7rem; text-align: right; white-space: nowrap;
          border-bottom: 1px solid #e4e4e4; }
-th:nth-child(-n+2), td:nth-child(-n+2), .settings td, .settings th { text-align: left; }
+th:nth-child(-n+2), td:nth-child(-n+2), .texts td, .texts th { text-align: left; }
+.texts td { white-space: normal; min-width: 6rem; vertical-align: top; }
+.pairs td { line-height: 1.35; }
+.pairs th:nth-child(2), .pairs td:nth-child(2) { text-align: right; }
 pre { background: #f5f5f5; padding: .7rem; overflow-x: auto; font-size: .85rem; }
 .note { border-left: 4px solid #d55e00; padding: .3rem .8rem; background: #fdf3ec; }
 """
@@ -71,13 +81,18 @@ def write_report(
         >>> "<figure" in (folder / "report.html").read_text()
         True
     """
-    links = "".join(f'<a href="#{s.config.folder}">{_(s.config.heading)}</a> ' for s in studies)
-    body = "\n".join(_make_section(study) for study in studies)
+    marks = [f"study-{number}" for number in range(len(studies))]  # several may have one name
+    links = "".join(
+        f'<a href="#{mark}">{_(study.config.heading)}</a> '
+        for mark, study in zip(marks, studies, strict=True)
+    )
+    sections = [_make_section(study, mark) for mark, study in zip(marks, studies, strict=True)]
+    body = "\n".join([*make_side_by_side(studies), *sections])
     text = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Cranium: results</title><style>{STYLE}</style></head><body>\n"
-        "<h1>Counting reward automata: results</h1>\n"
+        "<h1>Results</h1>\n"
         f"<nav>{links}</nav>\n{body}\n</body></html>\n"
     )
     write_bytes(path, text.encode(), follow_links=follow_links)
@@ -86,9 +101,9 @@ def write_report(
 _ = html.escape
 
 
-def _make_section(study: StudyResults) -> str:
+def _make_section(study: StudyResults, mark: str) -> str:
     config = study.config
-    parts = [f'<section id="{config.folder}"><h2>{_(config.heading)}</h2>']
+    parts = [f'<section id="{mark}"><h2>{_(config.heading)}</h2>']
     if study.missing:
         parts.append(f'<p class="note">{study.missing:,} trials are still to be run.</p>')
     if study.failed:
@@ -100,14 +115,15 @@ def _make_section(study: StudyResults) -> str:
         groups = (*study.groups, *study.sums)
         parts.append(f"<h3>In numbers: {_(config.measure)}</h3>")
         rows = [(group.method, group.case, *format_summary(group)) for group in groups]
-        parts.append(_make_table(("method", "case", *NUMBERS), rows))
+        parts.append(make_table(("method", "case", *number_columns(config)), rows))
+        parts.append(explain_columns(study))
+        parts += make_contrast_table(study)
         parts += _make_seed_tables(study)
         parts.append("<h3>Settings</h3>")
         rows = [(g.method, g.case, _format_settings(g)) for g in study.groups]
-        parts.append(
-            f'<div class="settings">{_make_table(("method", "case", "settings"), rows)}</div>'
-        )
+        parts.append(make_table(("method", "case", "settings"), rows, "texts"))
     parts += _make_tuning_table(study)
+    parts += make_failure_table(study)
     parts.append(_describe_run(study))
     parts.append("</section>")
     return "\n".join(parts)
@@ -131,7 +147,7 @@ def _make_seed_tables(study: StudyResults) -> list[str]:
             rows.append((group.method, group.case, *(found.get(s, "") for s in range(wanted))))
         if any(set(row[2:]) - {"–", "", "failed"} for row in rows):
             told = f"<summary>Seed by seed: {_(name)}</summary>"
-            parts.append(f"<details>{told}{_make_table(columns, rows)}</details>")
+            parts.append(f"<details>{told}{make_table(columns, rows)}</details>")
     return parts
 
 
@@ -181,14 +197,6 @@ def _format_setting_values(found: Mapping[str, Any]) -> str:
             told = str(value)
         parts.append(f"{name.replace('_', ' ')} {told}")
     return ", ".join(parts) or "its defaults"
-
-
-def _make_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{_(cell)}</td>" for cell in row) + "</tr>\n" for row in rows
-    )
-    return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
 
 
 def _describe_run(study: StudyResults) -> str:
@@ -242,7 +250,7 @@ def _make_tuning_table(study: StudyResults) -> list[str]:
             rows.append((row.method, row.case, _format_setting_values(row.settings), values))
     columns = ("method", "case", "settings", f"{config.measure}, seed by seed")
     told = f"<summary>What was tried: {len(rows):,} settings</summary>"
-    return [f"<p>{_(config.tuning)}</p><details>{told}{_make_table(columns, rows)}</details>"]
+    return [f"<p>{_(config.tuning)}</p><details>{told}{make_table(columns, rows)}</details>"]
 
 
 def _format_toml(value: Any) -> str:

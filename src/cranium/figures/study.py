@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cranium.experiments.comparison import (
-    PairedTest,
-    paired_test,
-    probability_of_improvement,
-)
+from cranium.experiments.contrasts import describe_best
 from cranium.experiments.records import Record
 from cranium.experiments.results import Group, StudyResults, format_interval, format_number
 from cranium.figures.bands import draw_band
+from cranium.figures.profiles import draw_profiles
 from cranium.figures.style import (
     add_legend_below,
     colour,
@@ -35,6 +32,12 @@ GRID = 200
 """The number of points of the common grid of samples."""
 COLUMNS = 3
 """How many problems stand side by side."""
+SHARES = ("final_success", "area_under_curve")
+"""Measures from 0 to 1."""
+MOST_NUMBERS = 8
+"""How many learners on problems a caption has numbers of; tables have all."""
+ROWS = 3
+"""How many plots of a problem stand one below the other."""
 
 
 def draw(study: StudyResults) -> dict[str, Figure]:
@@ -48,22 +51,26 @@ def draw_study_figure(study: StudyResults, path: Path) -> None:
 
 
 def draw_figure(study: StudyResults) -> Figure:
-    """Draw the learning curves of every problem above its measure."""
+    """Draw for every problem: the learning curves, the measure, and its performance profile."""
+    config = study.config
     cases = list(dict.fromkeys(group.case for group in study.groups))
     columns = min(len(cases), COLUMNS) or 1
     blocks = -(-len(cases) // columns) or 1
-    with new_figure(max(3.2 * columns, 4.8), 4.6 * blocks, study.methods) as figure:
-        axes = figure.subplots(2 * blocks, columns, squeeze=False)
+    with new_figure(max(3.2 * columns, 4.8), 6.9 * blocks, study.methods) as figure:
+        axes = figure.subplots(ROWS * blocks, columns, squeeze=False)
         for place, case in enumerate(cases):
             row, column = divmod(place, columns)
+            curves, measures, profiles = axes[ROWS * row : ROWS * (row + 1), column]
             groups = [group for group in study.groups if group.case == case]
-            _draw_curves(axes[2 * row, column], groups)
-            axes[2 * row, column].set_title(f"{plain_text(case)} ({_seeds(groups)} seeds)")
-            _draw_measure(axes[2 * row + 1, column], groups, study)
+            _draw_curves(curves, groups)
+            curves.set_title(f"{plain_text(case)} ({_seeds(groups)} seeds)")
+            _draw_measure(measures, groups, study)
+            lower = config.is_lower_better
+            draw_profiles(profiles, groups, plain_text(config.measure), lower_is_better=lower)
         for unused in range(len(cases), blocks * columns):
             row, column = divmod(unused, columns)
-            axes[2 * row, column].axis("off")
-            axes[2 * row + 1, column].axis("off")
+            for each in axes[ROWS * row : ROWS * (row + 1), column]:
+                each.axis("off")
         add_legend_below(figure, axes, 4)
         made: Figure = figure
     return made
@@ -121,6 +128,8 @@ def _draw_measure(axes: Axes, groups: list[Group], study: StudyResults) -> None:
     axes.set_xlabel(plain_text(study.config.measure))
     if not known:
         axes.set_xticks([])
+    elif study.config.measure_name in SHARES:
+        axes.set_xlim(-0.03, 1.05)
     if known and min(known) > 0 and max(known) / min(known) > 10:
         axes.set_xscale("log")
     format_axes(axes)
@@ -131,8 +140,9 @@ def caption(study: StudyResults) -> str:
     config = study.config
     told = (
         f"**{config.study}**: success of the greedy policy against samples (a curve keeps its last "
-        "value after its end), and below it "
-        f"the {config.measure}. Interquartile means over {config.seeds} seeds with 95 % intervals "
+        f"value after its end); below it the {config.measure}; below that the performance "
+        "profile, which is the share of trials that are at least as good as x. "
+        f"Interquartile means over {config.seeds} seeds with 95 % intervals "
         f"from a stratified bootstrap; the budget is {config.steps:,} samples a trial. "
     )
     tuned = dict.fromkeys(row.method for row in config.rows if row.stage == "tuning")
@@ -141,7 +151,7 @@ def caption(study: StudyResults) -> str:
         told += f"{config.tuning} "
         if fixed:
             told += f"Nothing was tuned for {', '.join(fixed)}. "
-    return f"{told}{_describe_numbers(study)}{_describe_best(study)}".strip()
+    return f"{told}{_describe_numbers(study)}{describe_best(study)}".strip()
 
 
 def _describe_numbers(study: StudyResults) -> str:
@@ -151,56 +161,4 @@ def _describe_numbers(study: StudyResults) -> str:
         for group in study.groups
         if group.summary.run
     ]
-    return f"In numbers: {'; '.join(parts)}. " if parts else ""
-
-
-def _describe_best(study: StudyResults) -> str:
-    """Compare the best learner with each of the others, over all problems."""
-    config = study.config
-    strata = {
-        method: [group.values for group in study.groups if group.method == method]
-        for method in study.methods
-    }
-    full = {name: each for name, each in strata.items() if each and all(map(len, each))}
-    if len(full) < 2 or len({len(each) for each in full.values()}) > 1:
-        return ""
-    lower = config.is_lower_better
-    first = max(full, key=lambda name: _mean_improvement(full, name, lower=lower))
-    parts = []
-    for other, theirs in full.items():
-        if other != first:
-            found = probability_of_improvement(full[first], theirs, lower_is_better=lower)
-            interval = "" if found.low is None else f" ({found.low:.2f} to {found.high:.2f})"
-            test = _test(study, first, other, lower=lower)
-            value = f", p = {test.p_value:.2g} over {test.pairs} pairs of seeds" if test else ""
-            parts.append(f"{other}: {found.value:.2f}{interval}{value}")
-    return f"The probability that {first} is better than {'; '.join(parts)}."
-
-
-def _mean_improvement(
-    full: dict[str, list[tuple[float | None, ...]]], name: str, *, lower: bool
-) -> float:
-    others = [each for each in full if each != name]
-    found = [
-        probability_of_improvement(full[name], full[each], lower_is_better=lower, resamples=1).value
-        for each in others
-    ]
-    return sum(each or 0.0 for each in found)
-
-
-def _test(study: StudyResults, first: str, second: str, *, lower: bool) -> PairedTest | None:
-    """The paired test over the seeds that both learners have on the same problem."""
-    pairs = []
-    for group in study.groups:
-        other = study.group(second, group.case)
-        if group.method == first and other is not None:
-            ours, theirs = ({**_by_seed(each)} for each in (group, other))
-            pairs += [(ours[seed], theirs[seed]) for seed in ours if seed in theirs]
-    if not pairs:
-        return None
-    return paired_test([a for a, _ in pairs], [b for _, b in pairs], lower_is_better=lower)
-
-
-def _by_seed(group: Group) -> dict[int, float | None]:
-    seeds = [record.seed for record in group.records if record.done]
-    return dict(zip(seeds, group.values, strict=True))
+    return f"In numbers: {'; '.join(parts)}. " if 0 < len(parts) <= MOST_NUMBERS else ""

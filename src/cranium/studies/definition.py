@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from cranium.arguments import check_count
 from cranium.errors import InvalidArgumentError, shorten
+from cranium.experiments.limits import Limits, make_limits
 from cranium.experiments.manifest import StudyManifest, list_rows
 from cranium.experiments.measures import OWN, Measure, find_measure
 from cranium.experiments.records import Record, Store
@@ -50,6 +51,8 @@ class StudyDefinition:
     evaluate_every: int | None = field(default=None, kw_only=True)
     record: Mapping[str, RecordValue] = field(default_factory=dict, kw_only=True)
     log: bool = field(default=False, kw_only=True)
+    trial_memory: str | int | None = field(default=None, kw_only=True)
+    trial_time: str | float | None = field(default=None, kw_only=True)
     is_quick: bool = field(default=False, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -76,7 +79,7 @@ class StudyDefinition:
             if method.problems is not None:
                 _check_names("problems", method.problems)
             _check_limits(method)
-        self._measure  # noqa: B018 - an unknown one is an error now
+        self._measure, self._trial_limits  # noqa: B018 - what is wrong is an error now
         self._makers, self._contenders, self._recorded  # noqa: B018
 
     @property
@@ -96,6 +99,10 @@ class StudyDefinition:
     @cached_property
     def _recorded(self) -> dict[str, Recorded]:
         return {name: read_recorded(name, value) for name, value in self.record.items()}
+
+    @cached_property
+    def _trial_limits(self) -> Limits:
+        return make_limits(self.trial_memory, self.trial_time)
 
     @cached_property
     def _methods(self) -> dict[str, Method]:
@@ -249,6 +256,7 @@ class StudyDefinition:
             measure=None if own is None else digest_of(own),
             record={name: digest_of(each.compute) for name, each in recorded.items()},
             payload=pack(Payload(maker, contender.trained, settings, own, recorded, log=self.log)),
+            limits=self._trial_limits,
             **self._limits(problem, self._methods[learner], search),
         )
 

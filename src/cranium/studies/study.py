@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from cranium.errors import InvalidArgumentError, RecordError
+from cranium.experiments.contrasts import describe_best
 from cranium.experiments.local_engine import Engine, LocalEngine
 from cranium.experiments.ray_engine import RayEngine
 from cranium.experiments.results import StudyResults, format_table, read_study
@@ -57,6 +58,11 @@ class Study(StudyDefinition):
         record: More fields of the results, by name: a function of the result and the environment,
             or a :class:`~cranium.studies.Recorded`, which also says what it returns.
         log: Whether the result has a log of the training episodes for these functions.
+        trial_memory: The most memory that a trial may use, such as ``"4 GB"``, or a number of
+            bytes. Python and the libraries count, too; so do processes that the trial starts. A
+            trial that uses more is ended and recorded as failed, and the others go on.
+        trial_time: The longest that a trial may take, such as ``"30 min"``, or a number of seconds;
+            likewise. A trial is the same with other limits.
 
     Example:
         >>> import tempfile
@@ -147,7 +153,7 @@ class Study(StudyDefinition):
         return found
 
     def table(self, folder: FolderPath | None = None) -> str:
-        """The results as a table in plain text.
+        """The results as a table in plain text, and how probably the best learner is better.
 
         Example:
             >>> import tempfile
@@ -158,7 +164,8 @@ class Study(StudyDefinition):
             method   case   solved  IQM  95 % interval  median  mean  deviation
             planner  any N  2 of 2  ...
         """
-        return format_table(self.results(folder))
+        found = self.results(folder)
+        return "\n".join(filter(None, [format_table(found), describe_best(found)]))
 
     def figure(self, path: FolderPath, folder: FolderPath | None = None) -> None:
         """Draw the learning curves and the measure into a ``.svg`` or ``.png`` file.
