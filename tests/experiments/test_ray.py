@@ -300,28 +300,18 @@ def test_a_large_result_that_is_lost_with_its_machine_is_made_again(
     assert all(record.config["text"] == "x" * 500_000 for _, record in found)
 
 
-def test_a_trial_that_ends_its_process_is_tried_again_and_then_the_run_stops(
+def test_a_trial_that_ends_its_process_each_time_is_a_failure_and_the_others_go_on(
     engine: RayEngine, local: dict[Job, Record], tmp_path: Path
 ) -> None:
     [deadly] = spies("die", 1, tmp_path / "tries")
-    with pytest.raises(EngineError, match=r"1 trial was lost 3 times: spy, die"):
-        list(engine.run([deadly]))
-    found = collected(engine, [SHORT[0], deadly, *SHORT[1:]])
-    assert {job: same(record) for job, record in found.items()} == {
-        job: local[job] for job in SHORT
-    }
-    assert (tmp_path / "tries").read_text().splitlines() == ["died"] * 2 * TRIES
-
-
-def collected(engine: RayEngine, jobs: list[Job]) -> dict[Job, Record]:
-    """What an engine comes to before it gives up."""
-    found: dict[Job, Record] = {}
-    try:
-        for job, record in engine.run(jobs):
-            found[job] = record
-    except EngineError:
-        return found
-    pytest.fail("it did not give up")
+    found = dict(engine.run([SHORT[0], deadly, *SHORT[1:]]))
+    record = found.pop(deadly)
+    assert {job: same(each) for job, each in found.items()} == {job: local[job] for job in SHORT}
+    assert (tmp_path / "tries").read_text().splitlines() == ["died"] * TRIES
+    assert record.status == "failed"
+    assert record.error is not None
+    assert record.error.startswith(f"lost {TRIES} times: its process")
+    assert len(record.tries) == TRIES - 1
 
 
 def test_a_trial_that_fails_is_recorded_with_its_traceback(engine: RayEngine) -> None:

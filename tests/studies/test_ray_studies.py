@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.bad_trials import attempts_of, write_bad_study
 from support.experiment_driver import same
 from support.warehouse import replace_text, write_warehouse
 
+from cranium.experiments.attempts import TRIES
 from cranium.experiments.records import read_record
 from cranium.studies import load_study
 
@@ -85,3 +87,27 @@ def test_when_a_worker_is_killed_every_trial_has_one_record_as_without_ray(
     )
     assert ray == local
     assert len(ray) == 8
+
+
+@pytest.mark.parametrize(
+    ("how", "limits", "reason"),
+    [
+        ("grow", {"trial_memory": "1500 MB"}, "over its limit: it used "),
+        ("loop", {"trial_time": "15 s"}, "over its limit: it took 15 s"),
+        ("abort", {"trial_time": "10 min"}, "lost 3 times: its process was ended by SIGABRT"),
+        ("exit", {}, "lost 3 times: its process"),
+    ],
+)
+def test_on_ray_a_trial_over_its_limits_or_that_crashes_is_a_failure_and_the_others_go_on(
+    place: Path, tmp_path: Path, how: str, limits: dict[str, object], reason: str
+) -> None:
+    study = load_study(write_bad_study(tmp_path, how, seeds=1, **limits))  # type: ignore[arg-type]
+    result = study.run(tmp_path / "records", "ray", workers=2)
+    assert (result.ran, len(result.jobs)) == (2, 2)
+    [(job, record)] = result.failed
+    assert job.trial.method == "bad"
+    assert record.error is not None
+    assert record.error.startswith(reason)
+    tries = TRIES if reason.startswith("lost") else 1
+    assert sorted(attempts_of(tmp_path)) == [*["bad 0"] * tries, "good 0"]
+    assert study.run(tmp_path / "records", workers=1).ran == 0

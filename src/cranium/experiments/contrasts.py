@@ -104,7 +104,7 @@ def describe_best(study: StudyResults) -> str:
 
 def _strata_of(study: StudyResults) -> Mapping[str, list[Values]]:
     """The values of each learner on each problem, if all of them have some on the same problems."""
-    strata = {
+    strata: dict[str, list[Values]] = {
         method: [group.values for group in study.groups if group.method == method]
         for method in study.methods
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -63,7 +63,7 @@ def _draw_profile(
     )
     shade = colour(group.method)
     # The share changes at a value: after it if lower is better, else before it.
-    where = "post" if lower_is_better else "pre"
+    where: Literal["post", "pre"] = "post" if lower_is_better else "pre"
     axes.step(thresholds, [each.value or 0.0 for each in found], color=shade, where=where)
     low, high = (
         np.array([getattr(each, part) for each in found], float) for part in ("low", "high")
