@@ -22,7 +22,9 @@ TRIES = 3
 """How often a job is tried if its process or machine disappears."""
 HOPELESS = 5
 """After so many lost jobs in a row the engine gives up, or sees whether anything can be run."""
-PROBE = Job(FunctionTrial("probe", "nothing", "", function="builtins:dict"), 0)
+PROBE = Job(
+    FunctionTrial("probe", "probe", "", function="builtins:dict", settings={"is_probe": True}), 0
+)
 """A job that succeeds on every machine that works. Its record is not kept."""
 
 
