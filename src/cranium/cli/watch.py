@@ -150,8 +150,8 @@ def _render(
 
 
 def _render_progress(watch: StudyWatch, study: StudyResults, width: int) -> RenderableType:
-    from rich.console import Group
     from rich.progress_bar import ProgressBar
+    from rich.table import Table
 
     done = study.trials - study.missing
     told = f"{study.config.heading}: {done:,} of {study.trials:,} trials"
@@ -163,7 +163,10 @@ def _render_progress(watch: StudyWatch, study: StudyResults, width: int) -> Rend
     if left is not None:
         told += f", about {describe_seconds(left)} left"
     bar = ProgressBar(total=max(study.trials, 1), completed=done, width=min(width, 60))
-    return Group(_line(told, "bold"), bar)
+    grid = Table.grid()
+    for part in (_line(told, "bold"), bar):
+        grid.add_row(part)
+    return grid
 
 
 def _line(text: str, style: str = "") -> RenderableType:
