@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 # Every script in benchmarks/ is in one of these, so that "make smoke" or "make smoke-deep" runs it.
 BENCHMARKS := step product learners learner_costs samples records
-BENCHMARKS_DEEP := sb3_buffer deep network_inputs
+BENCHMARKS_DEEP := sb3_buffer deep network_inputs files_entered
 BENCHMARKS_LONG := unrolling algorithm_1 continuous deviation sb3_shares qrmax defaults
 BENCHMARKS_FUZZ := fuzz
 

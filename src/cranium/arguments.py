@@ -1,18 +1,20 @@
-"""Checks of plain arguments: whole numbers, numbers, choices and switches.
+"""Checks of plain arguments: whole numbers, numbers, choices, switches and sizes in memory.
 
-Each check returns the value in its plain type, or raises ``InvalidArgumentError`` with the rule and
-the value that broke it.
+Each check of a value returns it in its plain type, or raises ``InvalidArgumentError`` with the rule
+and the value that broke it.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import suppress
 from numbers import Integral, Real
 from typing import Any
 
-from cranium.errors import InvalidArgumentError, shorten
+from cranium.errors import InvalidArgumentError, SpaceError, shorten
 
-__all__ = ["check_choice", "check_count", "check_number", "check_switch"]
+__all__ = ["check_choice", "check_count", "check_memory", "check_number", "check_switch"]
 
 INFINITY = float("inf")
 LARGEST = 1e300
@@ -120,3 +122,24 @@ def check_switch(what: str, value: object) -> bool:
     if isinstance(value, bool):
         return value
     raise InvalidArgumentError(f"{what} is true or false, not {shorten(value)}")
+
+
+def check_memory(what: str, size: int, *, fix: str) -> None:
+    """Check that as many bytes fit into the memory of this machine, or raise :class:`SpaceError`.
+
+    Args:
+        what: The subject of the message.
+        size: The number of bytes.
+        fix: What the message advises.
+
+    Example:
+        >>> check_memory("such tables", 2**70, fix="make it smaller")
+        Traceback (most recent call last):
+        cranium.errors.SpaceError: such tables take 1,099,511,627,776 GB, more than this machine has
+          fix: make it smaller
+    """
+    memory = 2**50
+    with suppress(AttributeError, ValueError, OSError):  # not every system tells
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory:
+        raise SpaceError(f"{what} take {size / 2**30:,.0f} GB, more than this machine has", fix=fix)

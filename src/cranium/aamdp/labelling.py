@@ -23,9 +23,15 @@ from cranium.errors import (
     UnsoundLabelsWarning,
     shorten,
 )
-from cranium.worlds.events import as_events, as_world
 from cranium.worlds.observations import copy_observation, observation_key
-from cranium.worlds.protocols import Events, LabellingFunction, Observation, World
+from cranium.worlds.protocols import (
+    Events,
+    LabellingFunction,
+    Observation,
+    World,
+    as_events,
+    as_world,
+)
 from cranium.worlds.verification import EPISODE
 
 __all__ = [

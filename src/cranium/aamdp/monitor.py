@@ -14,8 +14,7 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.errors import EpisodeEndedError, InvalidArgumentError, shorten
 from cranium.tables.configurations import check_start, is_overflow
-from cranium.worlds.events import as_events
-from cranium.worlds.protocols import LabellingFunction, Observation
+from cranium.worlds.protocols import LabellingFunction, Observation, as_events
 
 __all__ = ["Monitor", "MonitorStatus"]
 

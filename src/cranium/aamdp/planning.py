@@ -271,8 +271,6 @@ def tabulate_world(
     10,000 steps for most environments. ``max_states`` is the greatest number of states that a
     finite world may have, by default a million.
     """
-    most = longest_walk(env)
-    longest = min(horizon or env.horizon or most, most)
     inner = env.env
     while isinstance(inner, gym.Wrapper):
         _check_transparent(inner)
@@ -286,7 +284,9 @@ def tabulate_world(
             table.verify(base.twin(), labelling, steps=VERIFIED_OURS)
             return table
         with _walkable(env, base) as live:
+            longest = _longest_episode(env, horizon)
             return verify_model(table, live, labelling, steps=VERIFIED, longest=longest)
+    longest = _longest_episode(env, horizon)
     listed = isinstance(getattr(base, "P", None), dict) and hasattr(base, "initial_state_distrib")
     if listed and isinstance(base.observation_space, gym.spaces.Discrete):
         table = TabularWorld.from_model(base, env.labelling)
@@ -294,6 +294,12 @@ def tabulate_world(
             return verify_model(table, live, env.labelling, steps=VERIFIED, longest=longest)
     # Gymnasium's time limits are the product's.
     return enumerate_env(base, labelling, longest=longest)
+
+
+def _longest_episode(env: AutomatonAugmentedMDP, horizon: int | None) -> int:
+    """Return the number of steps of the longest episode in which a table is compared."""
+    most = longest_walk(env)
+    return min(horizon or env.horizon or most, most)
 
 
 @contextmanager

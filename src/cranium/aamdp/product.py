@@ -32,10 +32,9 @@ from cranium.errors import (
     shorten,
 )
 from cranium.tables.configurations import check_start, largest_increment
-from cranium.worlds.events import as_events
 from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.observations import copy_observation
-from cranium.worlds.protocols import LabellingFunction, Observation
+from cranium.worlds.protocols import LabellingFunction, Observation, as_events
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
 

@@ -18,11 +18,10 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.formats import library
 from cranium.worlds.craft import CraftWorld
-from cranium.worlds.events import as_world
 from cranium.worlds.letter import LetterEnv
 from cranium.worlds.office import OfficeWorld
 from cranium.worlds.point import PointWorld
-from cranium.worlds.protocols import LabellingFunction
+from cranium.worlds.protocols import LabellingFunction, as_world
 from cranium.worlds.water import WaterWorld
 
 __all__ = [

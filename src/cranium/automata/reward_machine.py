@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from cranium.automata.automaton import CountingRewardAutomaton
-from cranium.automata.formula import TRUE, Formula, Not, Or
 from cranium.automata.reward import Reward, as_reward
 from cranium.automata.satisfiability import is_satisfiable
-from cranium.automata.transition import Transition
+from cranium.automata.transition import Transition, otherwise_guard
 from cranium.errors import CounterRuleError, Path, Place, RewardError, UnknownNameError
 
-__all__ = ["RewardMachine", "otherwise_guard"]
+__all__ = ["RewardMachine"]
 
 
 class RewardMachine(CountingRewardAutomaton):
@@ -126,20 +125,6 @@ class RewardMachine(CountingRewardAutomaton):
     def _arguments(self) -> dict[str, Any]:
         absent = ("counters", "silent_limit")
         return {name: v for name, v in super()._arguments().items() if name not in absent}
-
-
-def otherwise_guard(transitions: Iterable[Transition]) -> Formula:
-    """Return the guard of all labels on which none of the transitions is enabled.
-
-    Example:
-        >>> enabled = [Transition(source="u", guard=guard) for guard in ("A", "B & !A")]
-        >>> str(otherwise_guard(enabled))
-        '!(A | B & !A)'
-    """
-    guards = [t.guard for t in transitions]
-    if not guards:
-        return TRUE
-    return Not(guards[0] if len(guards) == 1 else Or(*guards))
 
 
 def _pay_on_states(

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import Formula
-from cranium.automata.reward_machine import otherwise_guard
 from cranium.automata.satisfiability import is_satisfiable
 from cranium.automata.trace import Step
-from cranium.automata.transition import Configuration, Transition, zero_test
+from cranium.automata.transition import Configuration, Transition, otherwise_guard, zero_test
 from cranium.errors import CounterUnderflowError, NoTransitionError, RunError, SilentLoopError
 
 __all__ = ["Successor", "Successors", "drop_counters"]

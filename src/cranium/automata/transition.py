@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from cranium.automata.formula import TRUE, Formula
+from cranium.automata.formula import TRUE, Formula, Not, Or
 from cranium.automata.formula_parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward
 from cranium.errors import (
@@ -19,7 +19,14 @@ from cranium.errors import (
     shorten,
 )
 
-__all__ = ["Configuration", "Transition", "check_state_name", "matches", "zero_test"]
+__all__ = [
+    "Configuration",
+    "Transition",
+    "check_state_name",
+    "matches",
+    "otherwise_guard",
+    "zero_test",
+]
 
 MAX_STATE = 500  # unrolled states carry the names and values of all counters
 
@@ -224,3 +231,17 @@ def check_state_name(name: object) -> None:
         raise InvalidNameError(
             f"a state's name is 1 to {MAX_STATE} printable characters, not {shorten(name)}"
         )
+
+
+def otherwise_guard(transitions: Iterable[Transition]) -> Formula:
+    """Return the guard of all labels on which none of the transitions is enabled.
+
+    Example:
+        >>> enabled = [Transition(source="u", guard=guard) for guard in ("A", "B & !A")]
+        >>> str(otherwise_guard(enabled))
+        '!(A | B & !A)'
+    """
+    guards = [t.guard for t in transitions]
+    if not guards:
+        return TRUE
+    return Not(guards[0] if len(guards) == 1 else Or(*guards))

@@ -27,7 +27,7 @@ from cranium.cli.output import print_json, print_line
 from cranium.errors import InvalidArgumentError, WorldError
 from cranium.formats import library
 from cranium.io import check_writable, write_bytes
-from cranium.worlds.events import as_world
+from cranium.worlds.protocols import as_world
 
 __all__ = ["list_worlds"]
 

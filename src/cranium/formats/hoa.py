@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.formula import Constant, Formula, Not, Or, Proposition
-from cranium.automata.reward_machine import otherwise_guard
 from cranium.automata.satisfiability import is_satisfiable
+from cranium.automata.transition import otherwise_guard
 from cranium.errors import ConversionError
 
 __all__ = ["to_hoa"]

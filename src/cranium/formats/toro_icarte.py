@@ -18,9 +18,9 @@ from typing import Any
 
 from cranium.automata.formula_parser import parse_formula
 from cranium.automata.reward import Reward, RewardFunction, as_reward, find_reward
-from cranium.automata.reward_machine import RewardMachine, otherwise_guard
+from cranium.automata.reward_machine import RewardMachine
 from cranium.automata.satisfiability import is_satisfiable
-from cranium.automata.transition import Transition
+from cranium.automata.transition import Transition, otherwise_guard
 from cranium.errors import CraniumError, FileFormatError, FormulaSyntaxError, Place
 
 __all__ = ["read_toro_icarte"]

@@ -21,11 +21,10 @@ from cranium.aamdp.planning import find_product, tabulate_world
 from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.errors import SpaceError, WorldError
 from cranium.learners.code_digest import VERSION, code_digest
-from cranium.worlds.events import as_events
 from cranium.worlds.finite import find_model
 from cranium.worlds.observations import observation_key
 from cranium.worlds.point import PointWorld
-from cranium.worlds.protocols import FiniteWorld
+from cranium.worlds.protocols import FiniteWorld, as_events
 from cranium.worlds.tabular import TabularWorld
 from cranium.worlds.water import WaterWorld
 

@@ -20,9 +20,8 @@ from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Transition
 from cranium.errors import ConversionError, UnknownNameError, WorldError
 from cranium.worlds.arguments import check_options
-from cranium.worlds.events import as_events
 from cranium.worlds.finite import FiniteEnv
-from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions
+from cranium.worlds.protocols import Events, Instances, Outcome, ResetOptions, as_events
 
 __all__ = ["TaskSamplingEnv", "find_task", "recover_sampled_tasks", "unite_machines"]
 

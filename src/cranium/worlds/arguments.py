@@ -1,8 +1,9 @@
-"""Checks of the arguments of worlds: points, actions, amounts and options of ``reset``."""
+"""Checks of points, actions, amounts, probabilities and options of ``reset``, for worlds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import fsum, isfinite
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,19 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.arguments import check_count, check_number
-from cranium.errors import InvalidArgumentError, shorten
+from cranium.errors import InvalidArgumentError, WorldError, shorten
 
 PlaneAction = NDArray[np.floating[Any]] | np.integer[Any] | int
 """A vector of two numbers, or the number of a move."""
 
 __all__ = [
+    "TOLERANCE",
     "as_action_vector",
+    "as_probabilities",
     "as_range",
     "check_options",
     "check_point",
+    "check_probabilities",
     "list_amounts",
 ]
 
@@ -27,6 +31,11 @@ GREATEST = 2**31 - 1
 """The greatest number of times that an event can be asked for."""
 WIDEST = 1000
 """The greatest difference between the ends of a range: all of its numbers are listed."""
+
+TOLERANCE = 1e-9
+"""The greatest distance of a sum of probabilities from 1, because of rounding."""
+SINGLE_TOLERANCE = 5e-7
+"""The same for probabilities in single precision, which are then divided by their sum."""
 
 
 def check_point(what: str, value: object, margin: float = 0.0) -> tuple[float, float]:
@@ -133,3 +142,51 @@ def check_options(options: Mapping[str, Any], known: Sequence[str]) -> None:
             raise InvalidArgumentError(
                 f"no such option for reset: {shorten(name)}", fix=f"known: {', '.join(known)}"
             )
+
+
+def check_probabilities(
+    chances: Iterable[float], what: str | Callable[[], str], *, slack: float = TOLERANCE
+) -> None:
+    """Check that probabilities are a distribution, or raise :class:`WorldError`.
+
+    ``what`` is the subject of the message, or a function that returns it.
+
+    Example:
+        >>> check_probabilities([0.5, 0.3], "the starts")
+        Traceback (most recent call last):
+        cranium.errors.WorldError: the starts have probabilities that sum to 0.8
+          fix: probabilities are numbers from 0 to 1 that sum to 1
+    """
+    values = list(chances)
+    for chance in values:
+        try:
+            good = isfinite(chance) and chance >= 0
+        except (TypeError, OverflowError):
+            good = False
+        if not good:
+            raise _no_distribution(what, f"the probability {shorten(chance)}")
+    if abs(fsum(values) - 1) > slack:
+        raise _no_distribution(what, f"probabilities that sum to {fsum(values):.10g}")
+
+
+def _no_distribution(what: str | Callable[[], str], problem: str) -> WorldError:
+    subject = what if isinstance(what, str) else what()
+    fix = "probabilities are numbers from 0 to 1 that sum to 1"
+    return WorldError(f"{subject} have {problem}", fix=fix)
+
+
+def as_probabilities(chances: Iterable[float], what: str | Callable[[], str]) -> list[float]:
+    """Return probabilities as floats that sum to 1, or raise :class:`WorldError`.
+
+    Numbers in single precision hardly ever sum to 1; they are divided by their sum.
+
+    Example:
+        >>> import numpy as np
+        >>> as_probabilities(np.array([0.1, 0.9], np.float32), "the starts")
+        [0.10000000372529039, 0.8999999962747096]
+    """
+    values = list(chances)
+    check_probabilities(values, what, slack=SINGLE_TOLERANCE)
+    total = fsum(values)
+    exact = abs(total - 1) <= TOLERANCE
+    return [float(chance) if exact else float(chance) / total for chance in values]

@@ -13,9 +13,14 @@ import numpy as np
 
 from cranium.arguments import check_count
 from cranium.errors import WorldError, shorten
-from cranium.worlds.events import events_after_step
 from cranium.worlds.observations import copy_observation
-from cranium.worlds.protocols import Events, FiniteWorld, LabellingFunction, StateKey
+from cranium.worlds.protocols import (
+    Events,
+    FiniteWorld,
+    LabellingFunction,
+    StateKey,
+    events_after_step,
+)
 from cranium.worlds.sampling import Generator, Sampling, draws, generators, reseed
 from cranium.worlds.table_builder import TableBuilder
 from cranium.worlds.tabular import TabularWorld

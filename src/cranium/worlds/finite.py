@@ -15,9 +15,8 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.errors import InvalidArgumentError, shorten
-from cranium.worlds.events import as_events
+from cranium.worlds.arguments import as_probabilities
 from cranium.worlds.observations import copy_observation
-from cranium.worlds.probabilities import as_probabilities
 from cranium.worlds.protocols import (
     Events,
     FiniteWorld,
@@ -25,6 +24,7 @@ from cranium.worlds.protocols import (
     Outcome,
     ResetOptions,
     StateT,
+    as_events,
 )
 
 __all__ = ["FiniteEnv", "find_model"]
@@ -173,7 +173,7 @@ class FiniteEnv(gym.Env[ObsT, np.int64], Generic[StateT, ObsT]):
         outcomes = self.outcomes(state, action)
         chances = as_probabilities(
             [o.probability for o in outcomes],
-            f"the outcomes of action {action} in {shorten(state)}",
+            lambda: f"the outcomes of action {action} in {shorten(state)}",
         )
         found: list[tuple[StateT, Events, ObsT, bool]] = []
         for o in outcomes:

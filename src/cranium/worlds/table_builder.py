@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
 
 from cranium.errors import SpaceError, WorldError, shorten
+from cranium.worlds.arguments import as_probabilities
 from cranium.worlds.observations import observation_key
-from cranium.worlds.probabilities import as_probabilities
 from cranium.worlds.protocols import Events, Observation
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ class TableBuilder:
         the same random numbers.
         """
         every = list(outcomes)
-        chances = self._check([outcome[0] for outcome in every]) if every else []
+        chances = as_probabilities([one[0] for one in every], self._pair_name) if every else []
         for probability, (_, state, events, terminated, reward) in zip(chances, every, strict=True):
             label, number = self.labels.setdefault(events, len(self.labels)), self.number(state)
             self.outcomes.append((number, probability, label, terminated, reward))
@@ -87,13 +86,11 @@ class TableBuilder:
                 self.alive.add(number)
         self.first.append(len(self.outcomes))
 
-    def _check(self, chances: list[float]) -> list[float]:
-        """Check the probabilities of the outcomes of the next pair, and return them."""
-        with suppress(WorldError):
-            return as_probabilities(chances, "they")
+    def _pair_name(self) -> str:
+        """Return the name of the next pair, for messages."""
         number, action = divmod(len(self.first) - 1, self.num_actions)
-        state, called = list(self.numbers)[number], self.actions[action]  # this takes a while
-        return as_probabilities(chances, f"the outcomes of action {called} in {shorten(state)}")
+        state = list(self.numbers)[number]
+        return f"the outcomes of action {self.actions[action]} in {shorten(state)}"
 
     def check_alive(self) -> None:
         """Check that every action has an outcome in every state that an episode can reach."""

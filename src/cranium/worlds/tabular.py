@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.errors import RewardError, WorldError, shorten
-from cranium.worlds.events import as_events
+from cranium.worlds.arguments import TOLERANCE, check_probabilities
 from cranium.worlds.observations import format_observation, observation_key
-from cranium.worlds.probabilities import TOLERANCE, check_probabilities
 from cranium.worlds.protocols import (
     Events,
     FiniteWorld,
@@ -22,6 +21,7 @@ from cranium.worlds.protocols import (
     Observation,
     RewardCallable,
     StateKey,
+    as_events,
 )
 from cranium.worlds.sampling import Sampling
 from cranium.worlds.table_builder import TableBuilder

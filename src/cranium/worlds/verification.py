@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from math import log, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import gymnasium as gym
 import numpy as np
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from cranium.arguments import check_count
 from cranium.errors import WorldError, shorten
-from cranium.worlds.events import events_after_step
+from cranium.worlds.lasting_actions import find_rooms, lasting_actions
 from cranium.worlds.observations import copy_observation, observation_key
-from cranium.worlds.protocols import FiniteWorld, LabellingFunction, StateKey
+from cranium.worlds.protocols import FiniteWorld, LabellingFunction, StateKey, events_after_step
 
 if TYPE_CHECKING:
     from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Clock", "Walk", "lasting_actions", "lifted_limits", "time_limit"]
+__all__ = ["Clock", "Walk", "lifted_limits", "time_limit"]
 
 RESETS = 200
 EPISODE = 100
@@ -29,10 +29,9 @@ LASTING = 10
 """The number of long walks."""
 MORE = 20_000
 """The greatest number of steps of all long walks but the first, unless the first takes more."""
-WORK = 20_000_000
-"""The greatest number of outcomes to visit in :func:`lasting_actions`."""
 CUT = "the environment truncated an episode by itself"
 _Seen = tuple[Hashable, frozenset[str], bool, float]
+OutcomeT = TypeVar("OutcomeT", bound=Hashable)
 
 
 class Clock:
@@ -240,73 +239,52 @@ class Walk:
         return known
 
     def _check_frequencies(self) -> None:
-        starts = {n: float(self.world.initial[n]) for n in np.flatnonzero(self.world.initial)}
-        self._compare("an episode began in", starts, self.starts, self.world.states.__getitem__)
+        world = self.world
+        starts = {n: float(world.initial[n]) for n in map(int, np.flatnonzero(world.initial))}
+        start = find_deviation(starts, self.starts)
+        if start is not None:
+            raise start.error("an episode began in", world.states[start.outcome])
         for row, counts in self.counts.items():
-            state, action = divmod(row, self.world.num_actions)
-            called = action + self.world.first_action
-            what = f"action {called} in {shorten(self.world.states[state])} led to"
-            self._compare(what, self.known[row], counts, lambda outcome: outcome)
-
-    def _compare(self, what: str, known: Any, counts: Any, name: Any) -> None:
-        total = sum(counts.values())
-        slack = sqrt(log(2e9) / (2 * total))  # Hoeffding: chance breaks it once in 10⁹ times
-        for outcome, probability in known.items():
-            share = counts.get(outcome, 0) / total
-            if abs(share - probability) > slack:
-                raise WorldError(
-                    f"{what} {shorten(name(outcome))} in {share:.0%} of {total} times, but the "
-                    f"table says {probability:.0%}"
-                )
+            wrong = find_deviation(self.known[row], counts)
+            if wrong is not None:
+                state, action = divmod(row, world.num_actions)
+                what = f"action {action + world.first_action} in {shorten(world.states[state])}"
+                raise wrong.error(f"{what} led to", wrong.outcome)
 
 
-def lasting_actions(world: TabularWorld, steps: int) -> NDArray[np.bool_]:
-    """Find the actions with which an episode is expected to last longest, in each state: [S, A].
+class Deviation(NamedTuple, Generic[OutcomeT]):
+    """An outcome that was more or less frequent than chance explains."""
 
-    Example:
-        >>> from cranium.worlds import LetterEnv, TabularWorld
-        >>> world = TabularWorld.of(LetterEnv.experiment(1))
-        >>> bool(lasting_actions(world, 100).all())  # it never ends by itself
-        True
-    """
-    shape = (world.num_states, world.num_actions)
-    goes_on = world.probability * ~world.terminated
-    lasts = np.zeros(shape)
-    for _ in range(min(steps, 1000, 1 + WORK // (1 + len(world.probability)))):
-        ahead = 1 + lasts.max(axis=1)
-        following = goes_on * ahead[world.next_state]
-        again = np.bincount(world.pair, following, lasts.size).reshape(shape).astype(np.float64)
-        if np.array_equal(again, lasts):
-            break
-        lasts = again
-    best: NDArray[np.bool_] = lasts >= lasts.max(axis=1, keepdims=True) * (1 - 1e-9)
-    return best
+    outcome: OutcomeT
+    share: float
+    total: int
+    probability: float
+
+    def error(self, what: str, name: object) -> WorldError:
+        """Return the error that says so."""
+        return WorldError(
+            f"{what} {shorten(name)} in {self.share:.0%} of {self.total} times, but the table says "
+            f"{self.probability:.0%}"
+        )
 
 
-def find_rooms(world: TabularWorld) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """Find the rooms of a world: its strongly connected components.
-
-    Returns:
-        The room of each state [S], and the actions that cannot leave it [S, A].
+def find_deviation(
+    known: Mapping[OutcomeT, float], counts: Mapping[OutcomeT, int]
+) -> Deviation[OutcomeT] | None:
+    """Return the first outcome whose frequency does not fit its probability; None if all fit.
 
     Example:
-        >>> from cranium.worlds import LetterEnv, TabularWorld
-        >>> room, stays = find_rooms(TabularWorld.of(LetterEnv.experiment(1)))
-        >>> bool(room.max() > 0), bool(stays.all())  # once A has become B, it is never A again
-        (True, False)
+        >>> find_deviation({"heads": 0.5, "tails": 0.5}, {"heads": 48, "tails": 52})
+        >>> find_deviation({"heads": 0.5, "tails": 0.5}, {"heads": 99, "tails": 1}).share
+        0.99
     """
-    from scipy.sparse import csr_array  # not before: it takes a while to load
-    from scipy.sparse.csgraph import connected_components
-
-    before, goes_on = world.pair // world.num_actions, ~world.terminated
-    edges = (before[goes_on], world.next_state[goes_on])
-    size = (world.num_states, world.num_states)
-    graph = csr_array((np.ones(len(edges[0]), np.int8), edges), size)
-    room: NDArray[np.int32] = connected_components(graph, connection="strong")[1]
-    leaves = world.terminated | (room[before] != room[world.next_state])
-    leaving = np.bincount(world.pair, leaves, world.num_states * world.num_actions)
-    stays: NDArray[np.bool_] = (leaving == 0).reshape(-1, world.num_actions)
-    return room, stays
+    total = sum(counts.values())
+    slack = sqrt(log(2e9) / (2 * total))  # Hoeffding: chance exceeds it once in 10⁹ times
+    for outcome, probability in known.items():
+        share = counts.get(outcome, 0) / total
+        if abs(share - probability) > slack:
+            return Deviation(outcome, share, total, probability)
+    return None
 
 
 def time_limits(env: gym.Env[Any, Any]) -> Iterator[gym.wrappers.TimeLimit[Any, Any]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import BoxEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.arguments import check_memory
 from cranium.counterfactual.sets import (
     ConfigurationArrays,
     Current,
@@ -37,7 +38,6 @@ from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy
 from cranium.learners.deep.static import Static
 from cranium.learners.deep.td3 import TD3, TD3Rates
 from cranium.learners.exploration import EpsilonGreedy, exploration_rule
-from cranium.learners.memory_limit import check_memory
 from cranium.learners.serialisation import space_data
 from cranium.learners.tabular import kernels
 from cranium.learners.tabular.arrays import LearnerTables, counts_episodes, schedule_of

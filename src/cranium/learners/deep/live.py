@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
 from cranium.aamdp.product import AutomatonAugmentedMDP
+from cranium.arguments import check_memory
 from cranium.errors import CraniumError, WorldError
 from cranium.learners.deep.agent import DeepAgent
 from cranium.learners.deep.config import ActorConfig, DeepConfig
@@ -24,7 +25,6 @@ from cranium.learners.deep.method import Method
 from cranium.learners.deep.policy import ActorPolicy, NetworkPolicy, scale_action
 from cranium.learners.deep.state import restore_replay, restore_tree, save_replay, save_tree
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
-from cranium.learners.memory_limit import check_memory
 from cranium.learners.run import CHUNK, LearnerRun
 from cranium.learners.saved_state import SavedState, generator_data, restore_generator
 from cranium.learners.space_state import restore_space

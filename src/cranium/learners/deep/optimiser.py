@@ -12,10 +12,10 @@ import numpy as np
 from jax.scipy.special import ndtri
 from numpy.typing import NDArray
 
+from cranium.arguments import check_memory
 from cranium.learners.deep.network import Network
 from cranium.learners.deep.protocols import Optimiser, PyTree
 from cranium.learners.deep.static import Static
-from cranium.learners.memory_limit import check_memory
 
 __all__ = [
     "Adam",

@@ -10,10 +10,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import BoxEncoding
+from cranium.arguments import check_memory
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.errors import FileAccessError, shorten
 from cranium.learners.deep.network import Network
-from cranium.learners.memory_limit import check_memory
 from cranium.learners.policy_files import described, write_policy
 from cranium.learners.serialisation import (
     clip_from,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cranium.arguments import check_memory
 from cranium.automata.transition import Configuration
 from cranium.counterfactual.sets import (
     ConfigurationArrays,
@@ -29,7 +30,6 @@ from cranium.learners.exploration import (
     Optimism,
     exploration_rule,
 )
-from cranium.learners.memory_limit import check_memory
 from cranium.learners.run import CHUNK
 from cranium.learners.schedules import Schedule, Visits
 from cranium.learners.shaping import machine_values
