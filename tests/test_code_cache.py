@@ -22,7 +22,7 @@ pytestmark = [
 
 RUN = """
 import numpy as np
-from cranium.aamdp.kernels import q_values
+from cranium.aamdp.total_reward_kernels import q_values
 first, end, one = np.array([0, 1]), np.array([-1]), np.ones(1)
 print(q_values(first, end, one, 2 * one, one, 1), sum(q_values.stats.cache_hits.values()))
 """

@@ -7,7 +7,8 @@ import pytest
 
 import cranium
 from cranium.aamdp import AutomatonAugmentedMDP, find_product
-from cranium.aamdp.product import TRANSPARENT, is_transparent, shortest_horizon
+from cranium.aamdp.product import shortest_horizon
+from cranium.aamdp.wrappers import TRANSPARENT, is_transparent
 from cranium.errors import WorldError
 from cranium.learners import train
 

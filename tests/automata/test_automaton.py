@@ -572,7 +572,7 @@ def test_a_silent_run_may_be_as_long_as_its_limit_says():
 
 
 def test_the_memory_of_steps_is_bounded(monkeypatch):
-    monkeypatch.setattr("cranium.automata.automaton.MEMO_LIMIT", 10)
+    monkeypatch.setattr("cranium.automata.labelled_program.MAX_CACHED_STEPS", 10)
     machine = make(T(guard="A", change=(1,)))
     machine.run(["A"] * 100)
     assert sum(map(len, machine._steps.values())) <= 10

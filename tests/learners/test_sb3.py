@@ -32,7 +32,7 @@ from support.strategies import build_for_tables, specs
 import cranium
 from cranium import Configuration, RewardFunction
 from cranium.aamdp import BoxEncoding, DictEncoding
-from cranium.aamdp.registry import CATALOGUE
+from cranium.aamdp.catalogue import CATALOGUE
 from cranium.counterfactual import configuration_set
 from cranium.errors import RewardError
 

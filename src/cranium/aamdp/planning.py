@@ -16,8 +16,9 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp.labelling import WorldEvents
-from cranium.aamdp.product import AutomatonAugmentedMDP, is_transparent, shortest_horizon
+from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import Floats, Ints, TabularProduct
+from cranium.aamdp.wrappers import is_transparent
 from cranium.arguments import check_count, check_number
 from cranium.automata.transition import Configuration
 from cranium.errors import InvalidArgumentError, WorldError, shorten

@@ -9,18 +9,17 @@ from __future__ import annotations
 import copy
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, SupportsFloat
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding, Encoding
-from cranium.aamdp.labelling import WorldEvents, choose_labelling
+from cranium.aamdp.labelling import choose_labelling
+from cranium.aamdp.moves import MoveCache
 from cranium.aamdp.task_step import TaskReader, end_of_step, evaluate_reward, task_info
-from cranium.aamdp.wrapper_arguments import can_be_made_again
+from cranium.aamdp.wrappers import can_be_made_again, find_plain_world, own_time_limit
 from cranium.arguments import check_count
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import Reward
@@ -32,22 +31,10 @@ from cranium.errors import (
     shorten,
 )
 from cranium.tables.configurations import check_start, largest_increment
-from cranium.worlds.finite import FiniteEnv
 from cranium.worlds.observations import copy_observation
-from cranium.worlds.protocols import LabellingFunction, Observation, as_events
+from cranium.worlds.protocols import LabellingFunction, Observation
 
 __all__ = ["AutomatonAugmentedMDP", "product"]
-
-MAX_MOVES = 1 << 16
-TRANSPARENT: set[type[Any]] = {
-    gym.wrappers.OrderEnforcing,
-    gym.wrappers.PassiveEnvChecker,
-    gym.wrappers.RecordEpisodeStatistics,
-    gym.wrappers.TimeLimit,
-}
-"""Wrappers that do not change states, outcomes, rewards or termination: exactly these classes.
-
-A subclass may change them, and so may another class of the same name."""
 
 
 class AutomatonAugmentedMDP(
@@ -143,9 +130,9 @@ class AutomatonAugmentedMDP(
         # A FiniteEnv with its own events and constant rewards needs neither copies of observations
         # nor a call of the labelling.
         plain = automaton.is_constant and not add_ground_reward
-        self._world = _find_plain_world(env, self.labelling) if plain else None
-        self._nodes: dict[Configuration, _Node] = {}
-        self._node = self._node_of(automaton.start)
+        self._world = find_plain_world(env, self.labelling) if plain else None
+        self._moves = MoveCache(self._reader, self.encoding)
+        self._node = self._moves.node_of(automaton.start)
         self._observation: Observation = None
         self.steps_left = 0
         self.last_reward = 0.0
@@ -219,7 +206,7 @@ class AutomatonAugmentedMDP(
             (array([4, 4, 3]), 'counting')
         """
         observation, info = self.env.reset(seed=seed, options=options)
-        self._node = node = self._node_of(self.automaton.start)
+        self._node = node = self._moves.node_of(self.automaton.start)
         self._observation = copy_observation(observation)
         self.steps_left = self.horizon or -1
         told = task_info(frozenset(), node.configuration, success=False)
@@ -253,7 +240,8 @@ class AutomatonAugmentedMDP(
             self._node, encode, state, counters, reward, ended, told = self._node.moves[events]
         except (KeyError, TypeError):
             self.steps_left = 0
-            self._node, encode, state, counters, reward, ended, told = self._find_move(events)
+            move = self._moves.find(self._node, events)
+            self._node, encode, state, counters, reward, ended, told = move
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
             after, self._observation = copy_observation(after), copy_observation(after)
@@ -278,8 +266,6 @@ class AutomatonAugmentedMDP(
             after = encode(after)
         return after, reward, ended, truncated, info
 
-    # The implementation: what events do in a configuration is computed once, and kept in its node
-
     def _pay(
         self,
         reward: Reward,
@@ -297,35 +283,14 @@ class AutomatonAugmentedMDP(
             info = {key: told for key, told in info.items() if key != "ground_reward"}
         return total, info
 
-    def _node_of(self, configuration: Configuration) -> _Node:
-        if configuration not in self._nodes:
-            self._nodes[configuration] = _Node(configuration, self.encoding)
-        return self._nodes[configuration]
-
-    def _find_move(self, events: Iterable[str] | str) -> _Move:
-        names = as_events(events)
-        node = self._node
-        if names not in node.moves:
-            if len(node.moves) > MAX_MOVES:
-                node.moves.clear()
-            node.moves[names] = self._compute_move(node.configuration, names)
-        if isinstance(events, str | tuple):
-            node.moves[events] = node.moves[names]
-        return node.moves[names]
-
-    def _compute_move(self, configuration: Configuration, names: frozenset[str]) -> _Move:
-        read = self._reader.read(configuration, names)
-        told = task_info(read.label, read.configuration, success=read.success)
-        node = self._node_of(read.configuration)
-        return node, node.encode, *node.part, read.reward, read.ends, told
-
     def __getstate__(self) -> dict[str, Any]:
-        # The nodes are left out: a long chain of them would be too deep to pickle.
-        return {**self.__dict__, "_nodes": {}, "_node": self.configuration}
+        # The cache is left out: a long chain of nodes would be too deep to pickle.
+        return {**self.__dict__, "_moves": None, "_node": self.configuration}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._node = self._node_of(state["_node"])
+        self._moves = MoveCache(self._reader, self.encoding)
+        self._node = self._moves.node_of(state["_node"])
 
     def read_label(self, names: frozenset[str]) -> tuple[int, frozenset[str]]:
         """Return the label of events, as a bitmask and as names; unknown events are refused.
@@ -337,35 +302,6 @@ class AutomatonAugmentedMDP(
             (2, frozenset({'B'}))
         """
         return self._reader.read_label(names)
-
-
-class _Node:
-    """A configuration, its encoder, and the steps that events cause in it."""
-
-    __slots__ = ("configuration", "encode", "moves", "part")
-
-    def __init__(self, configuration: Configuration, encoding: Encoding) -> None:
-        self.configuration = configuration
-        self.encode = encoding.make_encoder(configuration)
-        self.part: _Part = (None, None)
-        if type(encoding) is DictEncoding:
-            self.part = encoding.encode_configuration(configuration)
-        self.moves: dict[Iterable[str] | str, _Move] = {}
-
-
-_Part = tuple[np.int64 | None, Iterator[NDArray[np.int64]] | None]
-"""The number and the counters of a configuration, for a plain dictionary encoding."""
-_Move = tuple[
-    _Node,
-    Callable[[Observation], Observation],
-    np.int64 | None,
-    Iterator[NDArray[np.int64]] | None,
-    Reward,
-    bool,
-    dict[str, Any],
-]
-"""The next node and its encoder; its number and its counters (``_Part``); the reward, the
-termination, and the info."""
 
 
 def product(
@@ -392,30 +328,6 @@ def product(
     return AutomatonAugmentedMDP(env, automaton, labelling, **options)
 
 
-def is_transparent(wrapper: gym.Env[Any, Any]) -> bool:
-    """Whether a wrapper is known not to change states, outcomes, rewards or termination.
-
-    Example:
-        >>> is_transparent(gym.make("cranium/Letter-v0"))
-        True
-    """
-    return type(wrapper) in TRANSPARENT
-
-
-def _find_plain_world(
-    env: gym.Env[Any, Any], labelling: LabellingFunction
-) -> FiniteEnv[Any, Any] | None:
-    """Return the ``FiniteEnv`` inside, if its steps follow its model and its events are used."""
-    inner = env
-    while isinstance(inner, gym.Wrapper):
-        if not is_transparent(inner):
-            return None
-        inner = inner.env
-    if not isinstance(inner, FiniteEnv) or not inner.follows_model:
-        return None
-    return inner if isinstance(labelling, WorldEvents) and labelling.world is inner else None
-
-
 def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
     """Return the smaller of the given horizon and the environment's own time limit."""
     limits = [] if horizon is None else [check_count("the horizon", horizon)]
@@ -429,17 +341,6 @@ def shortest_horizon(env: gym.Env[Any, Any], horizon: int | None) -> int | None:
             limits.append(inner.horizon)
         inner = inner.env
     return min(limits, default=None)
-
-
-def own_time_limit(env: gym.Env[Any, Any]) -> int | None:
-    """Return the time limit in the attribute ``max_steps`` of an environment, as MiniGrid has it.
-
-    Example:
-        >>> own_time_limit(gym.make("FrozenLake-v1")) is None
-        True
-    """
-    most = getattr(env.unwrapped, "max_steps", None)
-    return int(most) if isinstance(most, int | np.integer) and most > 0 else None
 
 
 def _warn_of_no_horizon() -> None:

@@ -98,7 +98,7 @@ def total_reward(
         >>> round(float(found.value[0]), 6), found.policy.tolist()
         (1.0, [1])
     """
-    from cranium.aamdp.kernels import collapsed_iteration, q_values
+    from cranium.aamdp.total_reward_kernels import collapsed_iteration, q_values
 
     size = len(first) - 1
     row = np.repeat(np.arange(size), np.diff(first))
@@ -141,7 +141,7 @@ def _soonest(
     In states from which no optimal policy ends with probability 1, those with which the episode
     soonest ends or reaches the states in which it then stays.
     """
-    from cranium.aamdp.kernels import soonest
+    from cranium.aamdp.total_reward_kernels import soonest
 
     nowhere = np.zeros(graph.shape[0], np.bool_)
     ends, ending, to_end = graph.reach(best, nowhere)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import cranium
-from cranium.aamdp.registry import WorldEntry
+from cranium.aamdp.catalogue import WorldEntry
 from cranium.automata.reward import RewardFunction
 from cranium.cli.output import print_line
 from cranium.drawing import check_drawing

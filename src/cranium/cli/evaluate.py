@@ -11,8 +11,8 @@ import typer
 
 import cranium
 from cranium.aamdp import find_product
+from cranium.aamdp.catalogue import CATALOGUE, WorldEntry
 from cranium.aamdp.environments import import_world
-from cranium.aamdp.registry import CATALOGUE, WorldEntry
 from cranium.cli.arguments import (
     HorizonOption,
     JsonOption,

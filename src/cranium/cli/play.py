@@ -13,8 +13,8 @@ from rich.live import Live
 
 from cranium._runtime.terminal import GuardedConsole
 from cranium.aamdp import find_product
+from cranium.aamdp.catalogue import WorldEntry
 from cranium.aamdp.environments import import_world
-from cranium.aamdp.registry import WorldEntry
 from cranium.cli.arguments import (
     HorizonOption,
     LabelsOption,

@@ -13,9 +13,10 @@ import numpy as np
 import typer
 
 from cranium.aamdp import CATALOGUE, find_product
+from cranium.aamdp.catalogue import WorldEntry
 from cranium.aamdp.environments import import_world
-from cranium.aamdp.product import own_time_limit, shortest_horizon
-from cranium.aamdp.registry import WorldEntry
+from cranium.aamdp.product import shortest_horizon
+from cranium.aamdp.wrappers import own_time_limit
 from cranium.cli.arguments import (
     JsonOption,
     LabelsOption,

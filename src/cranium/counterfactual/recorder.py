@@ -10,7 +10,7 @@ from gymnasium.core import ActType, ObsType
 
 from cranium.aamdp.encoding import Encoding
 from cranium.aamdp.planning import find_product
-from cranium.aamdp.product import TRANSPARENT
+from cranium.aamdp.wrappers import TRANSPARENT
 from cranium.worlds.observations import copy_observation
 
 __all__ = ["RecordTransition", "fingerprint", "record_transitions"]

@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from cranium.aamdp.registry import WorldEntry, find_world
+from cranium.aamdp.catalogue import WorldEntry
+from cranium.aamdp.registry import find_world
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.transition import Configuration
 from cranium.episodes.recording import Episode, RecordedStep, Recorder

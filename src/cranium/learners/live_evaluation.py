@@ -9,7 +9,8 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp.planning import find_product
-from cranium.aamdp.product import own_time_limit, shortest_horizon
+from cranium.aamdp.product import shortest_horizon
+from cranium.aamdp.wrappers import own_time_limit
 from cranium.arguments import check_count
 from cranium.counterfactual.wrapper_checks import Guard
 from cranium.errors import InvalidArgumentError, shorten

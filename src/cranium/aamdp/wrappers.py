@@ -1,4 +1,4 @@
-"""Decide whether a wrapper can be made again around another environment, from its arguments."""
+"""What is known of wrappers: which change nothing that matters, and which can be made again."""
 
 from __future__ import annotations
 
@@ -9,11 +9,67 @@ from types import FunctionType, MethodType
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 
-__all__ = ["can_be_made_again"]
+from cranium.aamdp.labelling import WorldEvents
+from cranium.worlds.finite import FiniteEnv
+from cranium.worlds.protocols import LabellingFunction
+
+__all__ = [
+    "TRANSPARENT",
+    "can_be_made_again",
+    "find_plain_world",
+    "is_transparent",
+    "own_time_limit",
+]
 
 MOST = 10_000
 """The greatest number of objects that are searched for the environment."""
+
+TRANSPARENT: set[type[Any]] = {
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.PassiveEnvChecker,
+    gym.wrappers.RecordEpisodeStatistics,
+    gym.wrappers.TimeLimit,
+}
+"""Wrappers that do not change states, outcomes, rewards or termination: exactly these classes.
+
+A subclass may change them, and so may another class of the same name."""
+
+
+def is_transparent(wrapper: gym.Env[Any, Any]) -> bool:
+    """Whether a wrapper is known not to change states, outcomes, rewards or termination.
+
+    Example:
+        >>> is_transparent(gym.make("cranium/Letter-v0"))
+        True
+    """
+    return type(wrapper) in TRANSPARENT
+
+
+def find_plain_world(
+    env: gym.Env[Any, Any], labelling: LabellingFunction
+) -> FiniteEnv[Any, Any] | None:
+    """Return the ``FiniteEnv`` inside, if its steps follow its model and its events are used."""
+    inner = env
+    while isinstance(inner, gym.Wrapper):
+        if not is_transparent(inner):
+            return None
+        inner = inner.env
+    if not isinstance(inner, FiniteEnv) or not inner.follows_model:
+        return None
+    return inner if isinstance(labelling, WorldEvents) and labelling.world is inner else None
+
+
+def own_time_limit(env: gym.Env[Any, Any]) -> int | None:
+    """Return the time limit in the attribute ``max_steps`` of an environment, as MiniGrid has it.
+
+    Example:
+        >>> own_time_limit(gym.make("FrozenLake-v1")) is None
+        True
+    """
+    most = getattr(env.unwrapped, "max_steps", None)
+    return int(most) if isinstance(most, int | np.integer) and most > 0 else None
 
 
 def can_be_made_again(env: gym.Env[Any, Any], arguments: Mapping[str, Any]) -> bool:
