@@ -20,10 +20,10 @@ __all__ = [
     "cache_folder",
     "check_writable",
     "clear_drafts",
+    "format_path",
     "open_regular",
     "read_bytes",
     "read_text",
-    "shown",
     "write_bytes",
     "write_new",
     "write_stream",
@@ -103,7 +103,7 @@ def read_bytes(
     if large or len(raw) > most:
         units = ((2**20, "MiB"), (2**10, "KiB"), (1, "bytes"))
         limit = next(f"{most // unit:,} {name}" for unit, name in units if most % unit == 0)
-        raise FileFormatError(f"{shown(path)} has more than {limit}", fix=fix)
+        raise FileFormatError(f"{format_path(path)} has more than {limit}", fix=fix)
     return raw
 
 
@@ -135,28 +135,30 @@ def open_regular(path: Path, *, follow_links: bool = True) -> BinaryIO:
         raise
     except (OSError, ValueError) as problem:
         if getattr(problem, "errno", None) == errno.ELOOP and not follow_links:
-            raise _refused(path, "a symbolic link") from None
+            raise _wrong_kind_error(path, "a symbolic link") from None
         raise _unreadable(path, problem) from None
     return stream
 
 
 def _unreadable(path: Path, problem: Exception) -> FileAccessError:
     said = getattr(problem, "strerror", None) or problem
-    return FileAccessError(f"cannot read {shown(path)}: {said}", fix="look at the name of the file")
+    return FileAccessError(
+        f"cannot read {format_path(path)}: {said}", fix="look at the name of the file"
+    )
 
 
 def _check_regular(path: Path, found: os.stat_result) -> None:
     if stat.S_ISDIR(found.st_mode):
-        raise _refused(path, "a directory")
+        raise _wrong_kind_error(path, "a directory")
     if stat.S_ISLNK(found.st_mode):
-        raise _refused(path, "a symbolic link")
+        raise _wrong_kind_error(path, "a symbolic link")
     if not stat.S_ISREG(found.st_mode):
-        raise _refused(path, "not a regular file")
+        raise _wrong_kind_error(path, "not a regular file")
 
 
-def _refused(path: Path, kind: str) -> FileAccessError:
+def _wrong_kind_error(path: Path, kind: str) -> FileAccessError:
     fix = "give the file that it points at" if kind == "a symbolic link" else "give a file"
-    return FileAccessError(f"cannot read {shown(path)}: it is {kind}", fix=fix)
+    return FileAccessError(f"cannot read {format_path(path)}: it is {kind}", fix=fix)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -219,7 +221,7 @@ def write_stream(
     except (OSError, ValueError) as problem:
         said = getattr(problem, "strerror", None) or problem
         raise FileAccessError(
-            f"cannot write {shown(path)}: {said}", fix="choose another place"
+            f"cannot write {format_path(path)}: {said}", fix="choose another place"
         ) from None
     if follow_links:  # a folder of results, with thousands of files, is cleared once for each run
         clear_drafts(path.parent, path.name)
@@ -317,7 +319,7 @@ def check_writable(path: Path) -> None:
     except (OSError, ValueError) as problem:
         said = getattr(problem, "strerror", None) or problem
         raise FileAccessError(
-            f"cannot write {shown(path)}: {said}", fix="choose another place"
+            f"cannot write {format_path(path)}: {said}", fix="choose another place"
         ) from None
 
 
@@ -350,7 +352,7 @@ def clear_drafts(folder: Path, name: str | None = None) -> int:
     return removed
 
 
-def shown(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path as a message shows it: control characters and endless names spelled out."""
     text = str(path)
     return text if text.isprintable() and len(text) <= 200 else shorten(text, 200)

@@ -155,7 +155,7 @@ def read_arrays(
         for name, member in members.items():
             if not re.fullmatch(names, name):
                 raise ValueError(f"an array that is called {name[:60]!r}")
-            headers[name] = _checked_header(archive, member)
+            headers[name] = _read_and_check_header(archive, member)
         size = sum(header.num_bytes for header in headers.values())
         most = MOST_BYTES if most_bytes is None else most_bytes
         if size > most:
@@ -176,7 +176,7 @@ def _check_directory(file: IO[bytes]) -> None:
         raise ValueError(f"{size:,} bytes of names of arrays")
 
 
-def _checked_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Header:
+def _read_and_check_header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> _Header:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError("an array that is packed in an uncommon way")  # some take gigabytes
     with archive.open(member) as stream:

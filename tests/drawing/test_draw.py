@@ -80,7 +80,7 @@ def test_notation_of_rewards():
 def test_long_texts_are_wrapped_at_operators_and_commas():
     for arrow in arrows(cranium.library.load("office")):
         for line in arrow.lines:
-            parts = line.wrapped()
+            parts = line.wrap()
             assert all(len(part.text) <= 34 for part in parts)
             assert " ".join(part.text for part in parts) == line.text
 

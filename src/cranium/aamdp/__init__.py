@@ -1,5 +1,6 @@
 """The product of an environment and an automaton: the automaton-augmented MDP (AAMDP)."""
 
+from cranium.aamdp.catalogue import CATALOGUE
 from cranium.aamdp.encoding import BoxEncoding, DictEncoding, Encoding, TabularEncoding
 from cranium.aamdp.labelling import (
     Labelling,
@@ -13,7 +14,6 @@ from cranium.aamdp.monitor import Monitor, MonitorStatus
 from cranium.aamdp.planning import Solution, find_product, solve
 from cranium.aamdp.product import AutomatonAugmentedMDP, product
 from cranium.aamdp.registry import (
-    CATALOGUE,
     add_world,
     find_world,
     make_product,

@@ -139,7 +139,7 @@ def _find_entry(name: str) -> WorldEntry:
     module_name, colon, attribute = name.rpartition(":")
     if not colon:
         if name in gym.registry:
-            return _registered(name)
+            return _from_registry(name)
         raise _unknown_world(name)
     if not (module_name and attribute):
         raise InvalidArgumentError(
@@ -151,12 +151,12 @@ def _find_entry(name: str) -> WorldEntry:
     if found is not None:
         return _from_object(name, found)
     if attribute in gym.registry:
-        return _registered(attribute)
+        return _from_registry(attribute)
     added = [id_ for id_ in gym.registry if id_ not in before]
     raise _unknown_attribute(module, module_name, attribute, added)
 
 
-def _registered(id_: str) -> WorldEntry:
+def _from_registry(id_: str) -> WorldEntry:
     horizon = gym.registry[id_].max_episode_steps
     make = _Factory(id_, partial(gym.make, id_))
     return WorldEntry(id_, make, "registered with Gymnasium", horizon, {}, gymnasium_id=id_)

@@ -234,13 +234,13 @@ def _power(
                 matrix[i, number[int(next_pair[k])]] += share
             else:
                 gains[i, 1] += share * success[k]
-    plain, left = _summed(matrix, gains, horizon)
-    discounted, _ = _summed(discount * matrix, gains[:, :1], horizon)
+    plain, left = _sum_powers(matrix, gains, horizon)
+    discounted, _ = _sum_powers(discount * matrix, gains[:, :1], horizon)
     returns, won, length = (float(number) for number in chance @ plain)
     return returns, won, length, float(chance @ discounted[:, 0]), float(chance @ left)
 
 
-def _summed(matrix: Floats, gains: Floats, horizon: int) -> tuple[Floats, Floats]:
+def _sum_powers(matrix: Floats, gains: Floats, horizon: int) -> tuple[Floats, Floats]:
     """Σ Mᵗ G over t below the horizon, and M to its power, summed over the columns."""
     power, block = matrix, gains  # M to the power 2^i, and the sum of the first 2^i terms
     total, left = np.zeros_like(gains), np.ones(len(matrix))

@@ -157,7 +157,7 @@ def solve(
     span = model.world.limit_horizon(horizon or HORIZON) or HORIZON
     arrays = (model.first, model.next_pair, model.probability, model.reward)
     if discount == 1:
-        value, q, policy, sweeps = _undiscounted(model, tolerance, max_sweeps)
+        value, q, policy, sweeps = _solve_undiscounted(model, tolerance, max_sweeps)
     else:
         q = np.zeros((model.num_pairs, model.world.num_actions))
         small = tolerance * (1 - discount) / discount
@@ -172,7 +172,7 @@ def solve(
     return Solution(model, value, q, policy, discount, tolerance, sweeps, start, *numbers)
 
 
-def _undiscounted(
+def _solve_undiscounted(
     model: TabularProduct, tolerance: float, max_sweeps: int
 ) -> tuple[Floats, Floats, Ints, int]:
     """Compute the values, Q-values, policy and number of sweeps with a discount of 1."""

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 @inner
-def _expected(
+def _expected_value(
     first: Ints, next_pair: Ints, probability: Floats, reward: Floats, value: Floats, row: int
 ) -> float:
     """Return the undiscounted value of an action, given the values of the pairs."""
@@ -55,7 +55,9 @@ def collapsed_iteration(
             for action in range(actions):
                 row = pair * actions + action
                 if usable[row]:
-                    best = max(best, _expected(first, next_pair, probability, reward, value, row))
+                    best = max(
+                        best, _expected_value(first, next_pair, probability, reward, value, row)
+                    )
             if component[pair] >= 0:
                 number = component[pair]
                 leaving[number] = max(leaving[number], best - potential[pair])
@@ -84,7 +86,7 @@ def q_values(
     """The undiscounted value of each action: [P, A]."""
     q = np.zeros((value.shape[0], actions))
     for row in range(first.shape[0] - 1):
-        found = _expected(first, next_pair, probability, reward, value, row)
+        found = _expected_value(first, next_pair, probability, reward, value, row)
         q[row // actions, row % actions] = found
     return q
 

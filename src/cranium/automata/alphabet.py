@@ -99,7 +99,7 @@ class Alphabet:
             try:
                 label |= 1 << self._index[name]
             except (KeyError, TypeError):
-                raise self._unknown(name) from None
+                raise self._unknown_name_error(name) from None
         return label
 
     def _mask(self, number: Any) -> int:
@@ -114,7 +114,7 @@ class Alphabet:
             f"{(1 << len(self.propositions)) - 1:#x}, not {shorten(number)}"
         )
 
-    def _unknown(self, name: object) -> LabelError:
+    def _unknown_name_error(self, name: object) -> LabelError:
         unknown = UnknownNameError.of("proposition in a label", name, self.propositions)
         if isinstance(name, str) and name and all(letter in self._index for letter in name):
             unknown.fix = f"separate the labels: {' '.join(name[:20])}"

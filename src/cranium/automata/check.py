@@ -88,10 +88,10 @@ class _Facts:
     bound: int
     near: dict[str, Place | None]
 
-    def unreached(self, state: str) -> bool:
+    def is_unreached(self, state: str) -> bool:
         return state not in self.found.passed
 
-    def proved_unreachable(self, state: str) -> bool:
+    def is_proved_unreachable(self, state: str) -> bool:
         return self.found.complete or (self.may is not None and state not in self.may.states)
 
     @property
@@ -150,9 +150,9 @@ def _success(facts: _Facts) -> Iterator[Finding]:
             "name the terminal states that mean success: accepting: [...]",
             machine.place_of("accepting") or machine.place_of("terminal"),
         )
-    elif all(map(facts.unreached, machine.accepting)):
+    elif all(map(facts.is_unreached, machine.accepting)):
         names = ", ".join(map(repr, machine.accepting))
-        if all(map(facts.proved_unreachable, machine.accepting)):
+        if all(map(facts.is_proved_unreachable, machine.accepting)):
             yield Finding(
                 "error",
                 "no-success",
@@ -172,8 +172,8 @@ def _success(facts: _Facts) -> Iterator[Finding]:
 
 def _states(facts: _Facts) -> Iterator[Finding]:
     """States that no run reaches."""
-    for state in filter(facts.unreached, (*facts.machine.states, *facts.machine.terminal)):
-        if facts.proved_unreachable(state):
+    for state in filter(facts.is_unreached, (*facts.machine.states, *facts.machine.terminal)):
+        if facts.is_proved_unreachable(state):
             yield Finding(
                 "warning",
                 "unreachable-state",
@@ -223,7 +223,7 @@ def _dead_ends(facts: _Facts) -> Iterator[Finding]:
 def _transitions(facts: _Facts) -> Iterator[Finding]:
     """Transitions that never fire, though their state is reached."""
     for transition in facts.machine.transitions:
-        if transition.number in facts.found.fired or facts.unreached(transition.source):
+        if transition.number in facts.found.fired or facts.is_unreached(transition.source):
             continue
         excluded = facts.may is not None and transition.number not in facts.may.fired
         if not transition.silent and not is_satisfiable(transition.guard):

@@ -77,7 +77,7 @@ class _Unrolling:
         self.successors = Successors(machine)
         self.names: dict[Configuration, str] = {}
         self.taken = {*machine.terminal}
-        self.overflow = self._unused("overflow") if machine.counters else ""
+        self.overflow = self._find_unused_name("overflow") if machine.counters else ""
         self.queue: deque[Configuration] = deque()
         self.transitions: list[Transition] = []
 
@@ -144,12 +144,12 @@ class _Unrolling:
         if len(configuration.state) + len(values) > MAX_STATE - 10:  # the names of many counters
             values = f"#{len(self.names)}"
         base = configuration.state[: MAX_STATE - 50] if values else configuration.state
-        name = self._unused(f"{base}[{values}]" if values else base)
+        name = self._find_unused_name(f"{base}[{values}]" if values else base)
         self.names[configuration] = name
         self.queue.append(configuration)
         return name
 
-    def _unused(self, name: str) -> str:
+    def _find_unused_name(self, name: str) -> str:
         while name in self.taken:
             name += "'"
         self.taken.add(name)

@@ -98,10 +98,10 @@ class _Refinement:
     def _signature(self, state: str) -> object:
         return frozenset(
             (reward_key(reward), target, self.classes.of(guard))
-            for (reward, target), guard in self._grouped(state).items()
+            for (reward, target), guard in self._group_labels(state).items()
         )
 
-    def _grouped(self, state: str) -> dict[tuple[Reward, int | None], Formula]:
+    def _group_labels(self, state: str) -> dict[tuple[Reward, int | None], Formula]:
         """The labels of a state by reward and next block."""
         guards: dict[tuple[object, int | None], list[Formula]] = {}
         rewards: dict[object, Reward] = {}
@@ -139,7 +139,7 @@ class _Refinement:
 
     def _edges(self, state: str, chosen: dict[int, str], falls: str) -> list[Transition]:
         edges = []
-        for (reward, block), guard in self._grouped(state).items():
+        for (reward, block), guard in self._group_labels(state).items():
             target = None if block is None else chosen[block]
             missing = state if falls == "stay" else falls if falls != "error" else None
             implied = is_zero(reward) and target == missing

@@ -60,7 +60,7 @@ def _idle(machine: CountingRewardAutomaton, state: str, reward: float) -> Iterat
         return
     target = state if machine.otherwise == "stay" else machine.otherwise
     own, rests = machine.outgoing(state), dict[str, list[Formula]]()
-    for pattern, guard in _uncovered(own, machine.num_counters, state):
+    for pattern, guard in _find_uncovered(own, machine.num_counters, state):
         rests.setdefault(pattern, []).append(guard)
     if len(own) + len(rests) > MAX_LEAVING:
         raise ConversionError(
@@ -91,7 +91,7 @@ class _Case(NamedTuple):
         return transition.guard == TRUE or transition.guard in self.held
 
 
-def _uncovered(
+def _find_uncovered(
     transitions: Iterable[Transition], num_counters: int, state: str
 ) -> Iterator[tuple[str, Formula]]:
     """Yield disjoint zero patterns and guards for which none of the transitions is enabled.

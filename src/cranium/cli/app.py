@@ -31,7 +31,7 @@ from cranium.cli.run import run
 from cranium.cli.train import train
 from cranium.cli.worlds import list_worlds
 from cranium.errors import CraniumError
-from cranium.io import shown
+from cranium.io import format_path
 
 __all__ = ["app", "main"]
 
@@ -53,7 +53,7 @@ class _ErrorReportingGroup(TyperGroup):
             if error.filename is None:  # standard output, which main() handles
                 raise
             # For example, a name that is too long for the system.
-            path = shown(Path(os.fsdecode(error.filename)))
+            path = format_path(Path(os.fsdecode(error.filename)))
             print_error(f"cannot use {path}: {error.strerror}")
             raise typer.Exit(BAD_INPUT) from None
         except Exception as error:

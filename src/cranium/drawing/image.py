@@ -204,12 +204,12 @@ def _state(outline: Outline, *, marked: bool) -> list[Artist]:
         ring = Circle((x, y), shape.width / 2, facecolor=PAPER, **style)
         ring.set_label(label)
         return [ring, dot]
-    pill = PathPatch(_rounded(x, y, shape), facecolor=MARKED if marked else PAPER, **style)
+    pill = PathPatch(_rounded_path(x, y, shape), facecolor=MARKED if marked else PAPER, **style)
     pill.set_label(label)
     return [pill]
 
 
-def _rounded(x: float, y: float, shape: Shape) -> Path:
+def _rounded_path(x: float, y: float, shape: Shape) -> Path:
     """A rounded rectangle with true quarter circles, which the arrows are drawn up to."""
     from matplotlib.path import Path
 

@@ -96,13 +96,13 @@ class Line:
         # At the beginning of a wrapped line: no space, and an operator that has nothing before it.
         return _LEADING_OPERATOR.sub(r"{}\1", joined.removeprefix(r"\,").removeprefix(r"\ "))
 
-    def wrapped(self, width: int = WRAP) -> tuple[Line, ...]:
+    def wrap(self, width: int = WRAP) -> tuple[Line, ...]:
         """As many lines as the width makes necessary, of nearly equal length.
 
         Example:
             >>> import cranium
             >>> line = arrows(cranium.library.load("mail-delivery"))[0].lines[0]
-            >>> [part.text for part in line.wrapped(24)]
+            >>> [part.text for part in line.wrap(24)]
             ['⟨mail ∧ ¬person', '∧ ¬decoration, 0⟩']
         """
         rows = _fill(self.fragments, width)
@@ -218,10 +218,10 @@ def edge_line(transition: Transition, counters: tuple[str, ...]) -> Line:
         fields.append(list(_tests(transition, counters)) or [Fragment("∗", r"\ast")])
         fields.append(list(_changes(transition, counters)) or [Fragment("–", r"\mbox{--}")])
     fields.append(list(_reward(transition.reward)))
-    return Line(tuple(_bracketed(fields)), pays=transition.reward != 0)
+    return Line(tuple(_bracket(fields)), pays=transition.reward != 0)
 
 
-def _bracketed(fields: list[list[Fragment]]) -> Iterator[Fragment]:
+def _bracket(fields: list[list[Fragment]]) -> Iterator[Fragment]:
     """⟨a, b, c⟩, with a comma at the end of a fragment so that no line begins with one."""
     for number, field in enumerate(fields):
         for index, (text, latex) in enumerate(field):
@@ -239,11 +239,11 @@ def _guard(transition: Transition) -> Iterator[Fragment]:
         yield Fragment("ε", r"\varepsilon")
         return
     texts = _OPERATORS.split(transition.guard.format("unicode"))
-    formulas = _LATEX_OPERATORS.split(_accented(transition.guard.format("latex")))
+    formulas = _LATEX_OPERATORS.split(_typeset_accents(transition.guard.format("latex")))
     yield from map(Fragment, texts, formulas)
 
 
-def _accented(formula: str) -> str:
+def _typeset_accents(formula: str) -> str:
     """Names with letters that only LaTeX's text mode knows, in italic text."""
     return _ACCENTED.sub(r"\\mbox{\\textit{\1}}", formula)
 
@@ -252,18 +252,18 @@ def _tests(transition: Transition, counters: tuple[str, ...]) -> Iterator[Fragme
     signs = {"1": ">0", "0": "=0"}
     pairs = zip(counters, transition.zero_pattern, strict=True)
     tests = [(name, signs[test]) for name, test in pairs if test != "*"]
-    return _listed(tests)
+    return _list_pairs(tests)
 
 
 def _changes(transition: Transition, counters: tuple[str, ...]) -> Iterator[Fragment]:
     pairs = zip(counters, transition.change, strict=True)
-    return _listed([(name, f"{step:+d}") for name, step in pairs if step])
+    return _list_pairs([(name, f"{step:+d}") for name, step in pairs if step])
 
 
-def _listed(pairs: list[tuple[str, str]]) -> Iterator[Fragment]:
+def _list_pairs(pairs: list[tuple[str, str]]) -> Iterator[Fragment]:
     for index, (name, rest) in enumerate(pairs):
         # Braces make a sign a letter: n+1 is a word here, with no space around its sign.
-        latex = _accented(rf"\mathit{{{escape_latex(name)}}}{{{rest[0]}}}{rest[1:]}")
+        latex = _typeset_accents(rf"\mathit{{{escape_latex(name)}}}{{{rest[0]}}}{rest[1:]}")
         text = name + rest.replace("-", "−")
         yield Fragment(f" {text}", rf"\ {latex}") if index else Fragment(text, latex)
 

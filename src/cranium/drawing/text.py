@@ -65,7 +65,7 @@ def to_dot(machine: CountingRewardAutomaton) -> str:
     rows.append(f"start -> {numbers[machine.initial]};")
     for arrow in joined:
         # The spaces keep a text away from its own arrow.
-        lines = [f"  {part.text}  " for line in arrow.lines for part in line.wrapped()]
+        lines = [f"  {part.text}  " for line in arrow.lines for part in line.wrap()]
         colour = f', fontcolor="{PAYING}"' if any(line.pays for line in arrow.lines) else ""
         # Out at the bottom and in at the top, away from the loops at the side.
         out, into = (":s", ":n") if arrow.target in machine.terminal else ("", "")

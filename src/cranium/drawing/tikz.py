@@ -63,7 +63,7 @@ def _state(number: int, outline: Outline, name: Text) -> list[str]:
     if not outline.is_terminal:
         size = f"minimum width={_length(shape.width)}, minimum height={_length(shape.height)}"
         form = f"state, rectangle, rounded corners={_length(shape.corner - 0.01)}, {size}"
-        return [f"\\node[{form}, align=center] (s{number}) at {place} {{{_stacked(names)}}};"]
+        return [f"\\node[{form}, align=center] (s{number}) at {place} {{{_stack_lines(names)}}};"]
     rows = []
     if outline.is_accepting:
         rows.append(f"\\draw[fill=white] {place} circle[radius={_length(shape.width / 2)}];")
@@ -79,9 +79,9 @@ def _line(line: Line) -> str:
 
 def _block(text: Text, lines: list[str]) -> str:
     if text.centred:
-        return f"\\node[text block] at {_point(text.x, text.y)} {{{_stacked(lines)}}};"
+        return f"\\node[text block] at {_point(text.x, text.y)} {{{_stack_lines(lines)}}};"
     place = _point(text.x - text.block.width / 2, text.y)
-    return f"\\node[text block, anchor=west, align=left] at {place} {{{_stacked(lines)}}};"
+    return f"\\node[text block, anchor=west, align=left] at {place} {{{_stack_lines(lines)}}};"
 
 
 def _note(layout: Layout) -> list[str]:
@@ -92,7 +92,7 @@ def _note(layout: Layout) -> list[str]:
     return [f"\\node[{style}] at {place} {{{escape_latex(layout.note)}}};"]
 
 
-def _stacked(lines: list[str]) -> str:
+def _stack_lines(lines: list[str]) -> str:
     # The braces keep a line that begins with "[" from being read as an option of \\.
     return r" \\ ".join("{}" + line if line.startswith(("[", "*")) else line for line in lines)
 

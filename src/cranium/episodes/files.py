@@ -193,7 +193,7 @@ def load_episode(
         read = _File.model_validate(json.loads(text))
     except (ValueError, RecursionError) as problem:
         raise EpisodeError(
-            f"{found} is not an episode: {_told(problem)}",
+            f"{found} is not an episode: {_describe_problem(problem)}",
             fix="cranium play … --record FILE writes one",
         ) from None
     try:
@@ -230,7 +230,7 @@ def _read_steps(path: Path, read: _File, task: CountingRewardAutomaton) -> Itera
         yield recorded
 
 
-def _told(problem: Exception) -> str:
+def _describe_problem(problem: Exception) -> str:
     if isinstance(problem, ValidationError):
         first = problem.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"])) or "all of it"
@@ -300,13 +300,13 @@ def _compare(path: Path, number: int, row: _Step, recorded: RecordedStep) -> Non
     for name in ("label", "configuration", "reward", "terminated", "truncated", "success"):
         if getattr(written, name) != getattr(played, name):
             raise EpisodeError(
-                f"{path}: step {number} has the {name} {_shown(getattr(written, name))}, but the "
-                f"world does {_shown(getattr(played, name))}",
+                f"{path}: step {number} has the {name} {_format_value(getattr(written, name))}, "
+                f"but the world does {_format_value(getattr(played, name))}",
                 fix="it was recorded with another version, or the file was changed",
             )
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, frozenset):
         return shorten(sorted(value))
     return str(value) if isinstance(value, Configuration) else shorten(value)

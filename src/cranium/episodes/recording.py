@@ -161,7 +161,7 @@ class Recorder:
         self.observation, _ = self._reset()
         start = self.product.configuration
         told = (0.0, 0.0, False, False, False)
-        self.steps = [RecordedStep(None, "", frozenset(), start, *told, *self._shown())]
+        self.steps = [RecordedStep(None, "", frozenset(), start, *told, *self._render_state())]
 
     def step(self, action: object) -> RecordedStep:
         """Take an action, and record the step."""
@@ -179,7 +179,7 @@ class Recorder:
             bool(terminated),
             bool(truncated),
             bool(info["success"]),
-            *self._shown(),
+            *self._render_state(),
         )
         self.steps.append(recorded)
         return recorded
@@ -215,7 +215,7 @@ class Recorder:
         limits = (horizon, self.product.counter_limit)
         return Episode(self.product.automaton, tuple(self.steps), *told, *limits)
 
-    def _shown(self) -> tuple[str, NDArray[np.uint8] | None]:
+    def _render_state(self) -> tuple[str, NDArray[np.uint8] | None]:
         text = _render(self.env, "ansi")
         image = _render(self.env, "rgb_array") if self.pictures else None
         if image is None:

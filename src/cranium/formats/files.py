@@ -40,7 +40,7 @@ from cranium.formats.documents import (
 from cranium.formats.hoa import to_hoa
 from cranium.formats.schema import AutomatonFile, TransitionEntry, read_tests, validate
 from cranium.formats.toro_icarte import read_toro_icarte
-from cranium.io import read_text, shown, write_text
+from cranium.io import format_path, read_text, write_text
 
 __all__ = ["dumps", "load", "loads", "save"]
 
@@ -187,7 +187,7 @@ def _form(path: FilePath, forms: Mapping[str, str], verb: str) -> str:
                 f"cannot {verb} {path}: it is a directory", fix="give a file"
             ) from None
         raise FileAccessError(
-            f"cannot {verb} {shown(path)}: its name does not end in one of {endings}",
+            f"cannot {verb} {format_path(path)}: its name does not end in one of {endings}",
             fix="give it the ending of its format",
         ) from None
 

@@ -36,7 +36,7 @@ def to_hoa(machine: CountingRewardAutomaton) -> str:
     aps = "".join(f' "{name}"' for name in machine.propositions)
     lines = [
         "HOA: v1",
-        f"name: {_quoted(machine.name or 'machine')}",
+        f"name: {_quote(machine.name or 'machine')}",
         'tool: "cranium"',
         f"States: {len(states)}",
         f"Start: {number[machine.initial]}",
@@ -48,7 +48,7 @@ def to_hoa(machine: CountingRewardAutomaton) -> str:
     ]
     for state in states:
         mark = " {0}" if state in machine.accepting else ""
-        lines.append(f"State: {number[state]} {_quoted(state)}{mark}")
+        lines.append(f"State: {number[state]} {_quote(state)}{mark}")
         lines.extend(_edges(machine, state, number))
     return "\n".join([*lines, "--END--", ""])
 
@@ -81,5 +81,5 @@ def _label(formula: Formula, index: dict[str, int], inside: bool = False) -> str
     return f"({text})" if inside else text
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -50,7 +50,7 @@ def describe(language: str | Language) -> str:
         if isinstance(constraint.right, str):
             clauses.append(f"{constraint.left} is {_SIGNS[constraint.sign]} {constraint.right}")
     if language.never:
-        clauses.append(f"{_listed(language.never)} must never happen")
+        clauses.append(f"{_list_names(language.never)} must never happen")
     clauses += [f"{name} means {formula}" for name, formula in language.bindings]
     return "; ".join(clauses)
 
@@ -176,5 +176,5 @@ def _number_of(low: int, high: int | None) -> str:
     return str(low) if low == high else f"from {low} to {high}"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _list_names(names: tuple[str, ...]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -200,9 +200,9 @@ class _Enumerator:
                 yield from self._shuffle(parts, size)
             case Power(body=body, exponent=exponent):
                 times = exponent.value(self.values)
-                yield from self._repeated(node, body, times, times, size)
+                yield from self._repeat(node, body, times, times, size)
             case Repeat(body=body, low=low, high=high):
-                yield from self._repeated(node, body, low, high, size)
+                yield from self._repeat(node, body, low, high, size)
 
     def _intersection(self, parts: Parts, size: int) -> Iterator[Word]:
         for word in self.words(parts[0], size):
@@ -218,7 +218,7 @@ class _Enumerator:
                 for rest in self._shuffle(parts[1:], size - own):
                     yield from _interleavings(word, rest)
 
-    def _repeated(
+    def _repeat(
         self, node: Expression, body: Expression, low: int, high: int | None, size: int
     ) -> Iterator[Word]:
         """Yield repetitions of the body, without empty ones, which add no letters."""

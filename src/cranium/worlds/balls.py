@@ -9,7 +9,7 @@ from math import cos, pi, sin
 from cranium.arguments import check_count, check_number
 from cranium.errors import InvalidArgumentError, shorten
 
-__all__ = ["COUNTS", "LAYOUTS", "Ball", "colours_of", "counted"]
+__all__ = ["COUNTS", "LAYOUTS", "Ball", "colours_of", "list_colours"]
 
 MOST = 1000  # a place for a ball is looked for among all others
 COUNTS: Mapping[str, int] = dict.fromkeys(("red", "green", "blue", "cyan", "yellow", "magenta"), 2)
@@ -56,11 +56,11 @@ LAYOUTS: Mapping[str, tuple[Ball, ...]] = {
 """Balls in places that are given, by name."""
 
 
-def counted(counts: Mapping[str, int]) -> tuple[str, ...]:
+def list_colours(counts: Mapping[str, int]) -> tuple[str, ...]:
     """The colour of each ball, where it is said how many there are of each.
 
     Example:
-        >>> counted({"red": 2, "blue": 1})
+        >>> list_colours({"red": 2, "blue": 1})
         ('red', 'red', 'blue')
     """
     if not counts:

@@ -24,7 +24,7 @@ from cranium.worlds.protocols import (
 from cranium.worlds.sampling import Generator, Sampling, draws, generators, reseed
 from cranium.worlds.table_builder import TableBuilder
 from cranium.worlds.tabular import TabularWorld
-from cranium.worlds.verification import Clock, Walk, default_state_key, lifted_limits, time_limit
+from cranium.worlds.verification import Clock, Walk, default_state_key, lift_limits, time_limit
 
 __all__ = ["enumerate_env", "longest_walk", "verify_model"]
 
@@ -89,7 +89,7 @@ def enumerate_env(
     check_count("repeats", repeats)
     found = _Enumeration(env, labelling, state_key, repeats, seed)
     limit, span = time_limit(env), longest or longest_walk(env)
-    with lifted_limits(found.env):
+    with lift_limits(found.env):
         world = found.run(starts)
         if verify:
             live = found.begin(seed)

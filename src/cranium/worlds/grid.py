@@ -123,7 +123,7 @@ class Grid:
         size = (self.columns * PIXELS + 1, self.rows * PIXELS + 1)
         image = Image.new("RGB", size, COLOURS["floor"])
         draw = ImageDraw.Draw(image)
-        tints = {mark: TINTS[i % len(TINTS)] for i, mark in enumerate(_sorted_marks(marks))}
+        tints = {mark: TINTS[i % len(TINTS)] for i, mark in enumerate(_sort_marks(marks))}
         for row in range(self.rows):
             for column in range(self.columns):
                 cell = (row, column)
@@ -154,7 +154,7 @@ class Grid:
         return frozenset({cell, other}) in self.blocked
 
 
-def _sorted_marks(marks: Mapping[Cell, str]) -> Iterable[str]:
+def _sort_marks(marks: Mapping[Cell, str]) -> Iterable[str]:
     return sorted(set(marks.values()))
 
 

@@ -141,7 +141,7 @@ class PointWorld(gym.Env[Floats, Any]):
                 f"mail={mail!r} is for the regions that are there by default",
                 fix=f"give it to the region: Region('mail', (0.2, 0.8), times={mail!r})",
             )
-        self.regions = _default(mail) if regions is None else _checked(regions)
+        self.regions = _default(mail) if regions is None else _check_regions(regions)
         self.speed = check_number("the speed", speed, 0.0, 1.0, above=True)
         self.noise = check_number("the noise", noise, 0.0, 1.0)
         self.start = (
@@ -297,7 +297,7 @@ class PointWorld(gym.Env[Floats, Any]):
 
 def _default(mail: Times) -> tuple[Region, ...]:
     # No border is a multiple of the speed away from the start: rounding would decide on entering.
-    return _checked(
+    return _check_regions(
         (
             Region("A", (0.2, 0.2)),
             Region("B", (0.8, 0.2)),
@@ -307,7 +307,7 @@ def _default(mail: Times) -> tuple[Region, ...]:
     )
 
 
-def _checked(regions: Any) -> tuple[Region, ...]:
+def _check_regions(regions: Any) -> tuple[Region, ...]:
     if not isinstance(regions, Sequence) or not regions:
         raise InvalidArgumentError(f"regions are a list with one at least, not {shorten(regions)}")
     for region in regions:

@@ -165,18 +165,18 @@ def draws(watched: Iterable[Generator]) -> str:
         >>> draws([own]) == before, own.random() < 1, draws([own]) == before
         (True, True, False)
     """
-    states: list[Any] = [_short(random.getstate()[1]), _used(np.random)]
+    states: list[Any] = [_short(random.getstate()[1]), _position_of(np.random)]
     for one in watched:
         if isinstance(one, np.random.Generator):
             states.append(one.bit_generator.state)
         elif isinstance(one, np.random.RandomState):
-            states.append(_used(one))
+            states.append(_position_of(one))
         else:
             states.append(_short(one.getstate()[1]))
     return repr(states)
 
 
-def _used(one: Any) -> Any:
+def _position_of(one: Any) -> Any:
     """The position of a NumPy ``RandomState``, and its stored normal number, if there is one."""
     return one.get_state()[2:]
 

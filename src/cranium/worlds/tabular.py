@@ -222,7 +222,7 @@ class TabularWorld:
                         bool(d),
                         float(r),
                     )
-                    for p, s2, r, d in _listed_outcomes(base, state, action)
+                    for p, s2, r, d in _outcomes_in_model(base, state, action)
                     if p != 0  # what is no probability is refused in the end
                 )
         builder.check_alive()
@@ -265,7 +265,7 @@ class TabularWorld:
         return Walk(self, env, labelling, state_key, seed).run(steps, longest)
 
 
-def _listed_outcomes(env: Any, state: Hashable, action: int) -> Any:
+def _outcomes_in_model(env: Any, state: Hashable, action: int) -> Any:
     """Return the outcomes that a model P lists for an action."""
     try:
         return env.P[state][action]

@@ -20,7 +20,7 @@ from cranium.worlds.protocols import FiniteWorld, LabellingFunction, StateKey, e
 if TYPE_CHECKING:
     from cranium.worlds.tabular import TabularWorld
 
-__all__ = ["Clock", "Walk", "lifted_limits", "time_limit"]
+__all__ = ["Clock", "Walk", "lift_limits", "time_limit"]
 
 RESETS = 200
 EPISODE = 100
@@ -213,7 +213,7 @@ class Walk:
         found = (self.key(self.env, after), events, bool(terminated), float(reward))
         row = number * world.num_actions + action
         if (known := self.known.get(row)) is None:
-            known = self.known[row] = self._known(row)
+            known = self.known[row] = self._outcomes_of_row(row)
         if found not in known:
             raise WorldError(
                 f"after {self.age - 1} steps of an episode, action {called} in state "
@@ -229,7 +229,7 @@ class Walk:
         counts[found] = counts.get(found, 0) + 1
         return (self._number(after), copy_observation(after)), bool(terminated or truncated)
 
-    def _known(self, row: int) -> dict[_Seen, float]:
+    def _outcomes_of_row(self, row: int) -> dict[_Seen, float]:
         world = self.world
         known: dict[_Seen, float] = {}
         for o in range(world.first[row], world.first[row + 1]):
@@ -307,12 +307,12 @@ def time_limit(env: gym.Env[Any, Any]) -> int | None:
 
 
 @contextmanager
-def lifted_limits(env: gym.Env[Any, Any]) -> Iterator[None]:
+def lift_limits(env: gym.Env[Any, Any]) -> Iterator[None]:
     """Disable Gymnasium's ``TimeLimit`` wrappers around an environment in this block.
 
     Example:
         >>> lake = gym.make("FrozenLake-v1")
-        >>> with lifted_limits(lake):
+        >>> with lift_limits(lake):
         ...     time_limit(lake) > 10**9
         True
         >>> time_limit(lake)

@@ -20,7 +20,7 @@ from cranium.arguments import check_choice, check_count, check_number
 from cranium.errors import InvalidArgumentError, UnknownNameError, shorten
 from cranium.worlds import pond
 from cranium.worlds.arguments import PlaneAction, as_action_vector, check_options, check_point
-from cranium.worlds.balls import COUNTS, LAYOUTS, Ball, colours_of, counted
+from cranium.worlds.balls import COUNTS, LAYOUTS, Ball, colours_of, list_colours
 from cranium.worlds.grid import MOVES
 from cranium.worlds.protocols import Events
 
@@ -136,11 +136,11 @@ class WaterWorld(gym.Env[Floats, Any]):
         """Set the colours, and the positions of the balls if they are fixed."""
         self.layout: tuple[Floats, Floats] | None = None
         if isinstance(balls, Mapping):
-            self.colours = counted(balls)
+            self.colours = list_colours(balls)
             if self.crowd > CROWDED:
                 raise self._too_crowded()
             if layout_seed is not None:
-                self.layout = self._seeded(layout_seed)
+                self.layout = self._draw_seeded(layout_seed)
         elif layout_seed is None:
             self.colours = colours_of(balls)
             self.layout = self._arrays(balls)
@@ -199,14 +199,14 @@ class WaterWorld(gym.Env[Floats, Any]):
         super().reset(seed=seed)
         options = options or {}
         check_options(options, ("start", "balls", "layout_seed"))
-        start, layout = self.start, self._told(options)
+        start, layout = self.start, self._choose_balls(options)
         if options.get("start") is not None:
             start = self._place("the start", options["start"])
         if start is None:
             taken = [] if layout is None else [(place, GAP) for place in layout[0]]
             start = self._free(self.np_random, taken)
         if layout is None:
-            layout = self._drawn(self.np_random, start)
+            layout = self._draw_balls(self.np_random, start)
         self.position, self.velocity = start.copy(), np.zeros(2, np.float32)
         self.places, self.velocities = (part.copy() for part in layout)
         self.events = frozenset()
@@ -260,7 +260,7 @@ class WaterWorld(gym.Env[Floats, Any]):
         flow = speed * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
         return flow.astype(np.float32)
 
-    def _told(self, options: Mapping[str, Any]) -> tuple[Floats, Floats] | None:
+    def _choose_balls(self, options: Mapping[str, Any]) -> tuple[Floats, Floats] | None:
         """The balls of an episode, as far as they are fixed."""
         balls, seed = options.get("balls"), options.get("layout_seed")
         if balls is not None and seed is not None:
@@ -268,7 +268,7 @@ class WaterWorld(gym.Env[Floats, Any]):
                 "balls and layout_seed both say where the balls are", fix="give one of them"
             )
         if seed is not None:
-            return self._seeded(seed)
+            return self._draw_seeded(seed)
         if balls is None:
             return self.layout
         if colours_of(balls) != self.colours:
@@ -279,11 +279,11 @@ class WaterWorld(gym.Env[Floats, Any]):
             )
         return self._arrays(balls)
 
-    def _seeded(self, seed: int) -> tuple[Floats, Floats]:
+    def _draw_seeded(self, seed: int) -> tuple[Floats, Floats]:
         check_count("layout_seed", seed, least=0)
-        return self._drawn(np.random.default_rng(seed), self.start)
+        return self._draw_balls(np.random.default_rng(seed), self.start)
 
-    def _drawn(self, rng: np.random.Generator, start: Floats | None) -> tuple[Floats, Floats]:
+    def _draw_balls(self, rng: np.random.Generator, start: Floats | None) -> tuple[Floats, Floats]:
         """Places that are free and headings, drawn uniformly."""
         taken = [] if start is None else [(start, GAP)]
         for _ in self.colours:

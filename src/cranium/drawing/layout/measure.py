@@ -76,7 +76,7 @@ def measure_label(arrow: Arrow) -> Block:
         >>> len(measure_label(arrows(cranium.library.load("anbcn"))[2]).lines)
         2
     """
-    lines = [part for line in arrow.lines for part in line.wrapped()]
+    lines = [part for line in arrow.lines for part in line.wrap()]
     if len(lines) > MAX_LINES:
         lines = [*lines[: MAX_LINES - 1], Line((Fragment("…", r"\ldots"),))]
     return _block(lines, LABEL_FONT)

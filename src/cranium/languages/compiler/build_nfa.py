@@ -200,7 +200,7 @@ class _Builder:
             builder.blocks = self.blocks
             begin = builder.add_state()
             parts.append(join_edges(builder.edges, begin, builder.build(part, begin), self.budget))
-        move = _synchronous if isinstance(node, Both) else _interleaved
+        move = _synchronise if isinstance(node, Both) else _interleave
         first = tuple(part.start for part in parts)
         known = {first: start}
         queue = [first]
@@ -226,7 +226,7 @@ States = tuple[int, ...]
 """One state of each part."""
 
 
-def _interleaved(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tuple[Step, States]]:
+def _interleave(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tuple[Step, States]]:
     """Yield the steps in which one part reads a letter and the others wait."""
     for index, (part, state) in enumerate(zip(parts, here, strict=True)):
         for step in part.steps[state]:
@@ -234,7 +234,7 @@ def _interleaved(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tup
             yield step, (*here[:index], step.target, *here[index + 1 :])
 
 
-def _synchronous(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tuple[Step, States]]:
+def _synchronise(parts: list[Nfa], here: States, budget: Budget) -> Iterator[tuple[Step, States]]:
     """Yield the steps in which all parts read the same letter."""
     choices = [part.steps[state] for part, state in zip(parts, here, strict=True)]
     budget.spend(prod(map(len, choices)))

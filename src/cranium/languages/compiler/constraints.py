@@ -119,7 +119,7 @@ class DifferenceConstraints:
         pairs = {(a, b): gap for (a, b), gap in self.at_least.items() if {a, b} <= inside}
         return DifferenceConstraints(kept, pairs)
 
-    def linked(self, names: Iterable[str]) -> set[str]:
+    def find_linked(self, names: Iterable[str]) -> set[str]:
         """Return these variables and all that are compared with them, directly or indirectly."""
         found = set(names)
         while True:

@@ -217,7 +217,7 @@ class _Emission:
             if self.always[state]:
                 names.append("done")
                 continue
-            base = _listed(moves, self.letters)
+            base = _list_awaited(moves, self.letters)
             name, number = base, following.get(base, 2)
             while name in taken:
                 name, number = f"{base} ({number})", number + 1
@@ -237,7 +237,7 @@ def _counter_base(variable: str) -> str:
     return "n"
 
 
-def _listed(moves: Sequence[Move], letters: Sequence[str]) -> str:
+def _list_awaited(moves: Sequence[Move], letters: Sequence[str]) -> str:
     awaited = [x for x in letters if any(m.letter == x for m in moves)]
     if len(awaited) > 5:
         awaited = [*awaited[:4], f"{len(awaited) - 4} others"]

@@ -240,7 +240,7 @@ def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
         steps = []
         for step in nfa.steps[state]:
             budget.spend(1 + len(values) + len(step.tests) + len(step.changes))
-            if not _allowed(step.tests, values):
+            if not _is_allowed(step.tests, values):
                 continue
             after = add_changes(values, ((c, m) for c, m in step.changes if c.bounded))
             kept = frozenset((c, m) for c, m in after.items() if m and c in nfa.live[step.target])
@@ -250,22 +250,27 @@ def expand_bounded_counters(nfa: Nfa, budget: Budget) -> Nfa:
                 numbers[target] = len(numbers)
                 queue.append(target)
             steps.append(
-                Step(step.letter, _unbounded(step.tests), _unbounded(step.changes), numbers[target])
+                Step(
+                    step.letter,
+                    _drop_bounded(step.tests),
+                    _drop_bounded(step.changes),
+                    numbers[target],
+                )
             )
         expanded.steps[numbers[here]] = list(dict.fromkeys(steps))
         expanded.accepting[numbers[here]] = [
-            _unbounded(tests) for tests in nfa.accepting[state] if _allowed(tests, values)
+            _drop_bounded(tests) for tests in nfa.accepting[state] if _is_allowed(tests, values)
         ]
     _trim(expanded)
     _find_live(expanded)
     return expanded
 
 
-def _allowed(tests: frozenset[tuple[Counter, bool]], values: Mapping[Counter, int]) -> bool:
+def _is_allowed(tests: frozenset[tuple[Counter, bool]], values: Mapping[Counter, int]) -> bool:
     return all((values.get(c, 0) > 0) == up for c, up in tests if c.bounded)
 
 
-def _unbounded(found: frozenset[tuple[Counter, T]]) -> frozenset[tuple[Counter, T]]:
+def _drop_bounded(found: frozenset[tuple[Counter, T]]) -> frozenset[tuple[Counter, T]]:
     return frozenset((c, x) for c, x in found if not c.bounded)
 
 

@@ -129,7 +129,7 @@ class _Planner:
     def _of_choice(
         self, node: ir.Choice, outside: set[str], system: DifferenceConstraints
     ) -> list[Node]:
-        if not system.linked(variables_of(node)) & outside:
+        if not system.find_linked(variables_of(node)) & outside:
             planned = [made for part in node.parts if (made := self.plan(part)) is not None]
             return [] if not planned else [ir.Choice(tuple(planned))]
         plain = tuple(part for part in node.parts if not variables_of(part))
