@@ -18,7 +18,7 @@ from cranium.automata.rules import (
     check_silent_loops,
 )
 from cranium.automata.satisfiability import find_label
-from cranium.automata.trace import Step, Trace
+from cranium.automata.trace import Experience, Step, Trace
 from cranium.automata.transition import Configuration, Transition, zero_test
 from cranium.errors import (
     LabelError,
@@ -196,7 +196,7 @@ class CountingRewardAutomaton(LabelledProgram):
     def run(
         self,
         word: str | Iterable[AnyLabel],
-        experiences: Iterable[tuple[Any, Any, Any]] | None = None,
+        experiences: Iterable[Experience] | None = None,
     ) -> Trace:
         """Run the machine on a word, until the word ends or a terminal state is reached.
 
@@ -256,7 +256,7 @@ class CountingRewardAutomaton(LabelledProgram):
     # Implementation
 
     def _trace(
-        self, bits: list[int], steps: list[Step], given: tuple[tuple[Any, Any, Any], ...] | None
+        self, bits: list[int], steps: list[Step], given: tuple[Experience, ...] | None
     ) -> Trace:
         last = steps[-1].configuration if steps else self.start
         return Trace(

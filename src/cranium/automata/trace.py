@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cranium.automata.reward import Reward, RewardFunction, total
 from cranium.automata.transition import Configuration, Transition
 from cranium.errors import RewardError
 
-__all__ = ["Step", "Trace"]
+__all__ = ["Experience", "Step", "Trace"]
+
+Experience = tuple[object, object, object]
+"""(s, a, s′): an observation, an action and the next observation."""
 
 
 class Step(NamedTuple):
@@ -57,7 +60,7 @@ class Trace:
     steps: tuple[Step, ...]
     ended: bool
     succeeded: bool
-    experiences: tuple[tuple[Any, Any, Any], ...] | None = None
+    experiences: tuple[Experience, ...] | None = None
 
     @property
     def unread(self) -> int:

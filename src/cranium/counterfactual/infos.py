@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cranium.counterfactual.wrapper_checks import TOLD
+from cranium.worlds.protocols import Observation
 
 __all__ = ["final_observations", "is_reset", "split_infos"]
 
@@ -52,7 +53,7 @@ def is_reset(info: Mapping[str, Any]) -> bool:
     return bool(info.get("episode_step") == 0)
 
 
-def final_observations(infos: Mapping[str, Any]) -> dict[int, Any]:
+def final_observations(infos: Mapping[str, Any]) -> dict[int, Observation]:
     """Return the last observations of the episodes that ended, where another one began at once.
 
     Example:

@@ -6,7 +6,7 @@ Stored observations are arrays whose first axis is the slot of a transition.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -50,7 +50,7 @@ class Layout(Protocol[ArraysT]):
     def pick(self, observations: ArraysT, rows: Sequence[int]) -> ArraysT:
         """Some of several observations."""
 
-    def replace(self, observations: ArraysT, others: dict[int, Any]) -> ArraysT:
+    def replace(self, observations: ArraysT, others: Mapping[int, Observation]) -> ArraysT:
         """A copy of several observations, with some of them replaced."""
 
     def stack(self, observation: Observation) -> ArraysT:
@@ -133,7 +133,9 @@ class VectorLayout:
         """Some of several observations."""
         return np.asarray(observations)[list(rows)]
 
-    def replace(self, observations: NDArray[Any], others: dict[int, Any]) -> NDArray[Any]:
+    def replace(
+        self, observations: NDArray[Any], others: Mapping[int, Observation]
+    ) -> NDArray[Any]:
         """A copy of several observations, with some of them replaced."""
         found = np.array(observations)
         for i, other in others.items():
@@ -222,10 +224,11 @@ class DictLayout:
         """Some of several observations."""
         return {key: np.asarray(part)[list(rows)] for key, part in observations.items()}
 
-    def replace(self, observations: ArrayDict, others: dict[int, Any]) -> ArrayDict:
+    def replace(self, observations: ArrayDict, others: Mapping[int, Observation]) -> ArrayDict:
         """A copy of several observations, with some of them replaced."""
         found = {key: np.array(part) for key, part in observations.items()}
         for i, other in others.items():
+            assert isinstance(other, Mapping), "the environment returns dictionaries"
             for key, part in found.items():
                 part[i] = np.reshape(other[key], part[i].shape)
         return found
