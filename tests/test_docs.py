@@ -212,6 +212,7 @@ def test_the_architecture_page_lists_every_package():
     assert listed == {f"`{name}`" for name in packages if not name.startswith("__")}
 
 
+@pytest.mark.slow
 def test_the_picture_of_the_packages_is_that_of_the_source(tmp_path):
     script, shown = (ROOT / "docs" / "pictures" / f"architecture.{end}" for end in ("py", "svg"))
     drawn = tmp_path / "drawn.svg"
@@ -245,6 +246,7 @@ def test_what_shows_a_promise_exists():
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
 
 
+@pytest.mark.slow
 def test_make_demo(tmp_path):
     """What the README says first, with the commands of the Makefile itself."""
     rule = re.search(r"^demo:[^\n]*\n((?:\t[^\n]*\n)+)", (ROOT / "Makefile").read_text(), re.M)

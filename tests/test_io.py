@@ -127,6 +127,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), WRITERS.values(), ids=WRITERS.keys())
 @pytest.mark.parametrize("before", [None, "old"])
 def test_a_full_disk_leaves_the_old_file_or_none(tmp_path, command, name, before):
@@ -167,6 +168,7 @@ KILLED = (
 )
 
 
+@pytest.mark.slow
 def test_the_draft_of_a_process_that_was_killed_is_removed_by_the_next_write(tmp_path):
     path = tmp_path / "task.yaml"
     done = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
@@ -281,6 +283,7 @@ for number in range(10**9):
 """
 
 
+@pytest.mark.slow
 def test_who_is_killed_while_writing_a_new_file_leaves_none_or_a_whole_one(tmp_path):
     for number in range(10):
         process = subprocess.Popen(

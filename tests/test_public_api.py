@@ -147,6 +147,7 @@ def _imported_at_once(path):
             yield node.module.partition(".")[0]
 
 
+@pytest.mark.slow
 def test_whatever_is_imported_is_installed_with_cranium():
     root = Path(cranium.__file__).parent
     told = tomllib.loads((root.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
@@ -162,6 +163,7 @@ def test_users_get_the_types():
     assert (Path(cranium.__file__).parent / "py.typed").exists()
 
 
+@pytest.mark.slow
 def test_importing_cranium_does_not_import_what_only_drawing_needs():
     code = "import sys, cranium; print([m for m in ('matplotlib', 'networkx', 'typer') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

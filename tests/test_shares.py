@@ -21,6 +21,7 @@ def test_something(data):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "passes"), [("!= 7", True), ("% 5 == 0", False)])
 def test_at_least_half_of_the_examples_are_real(tmp_path, which, passes):
     shutil.copy(ROOT / "conftest.py", tmp_path)
@@ -73,6 +74,7 @@ def left(text):
     ]
 
 
+@pytest.mark.slow
 def test_no_property_test_returns_where_it_should_turn_a_case_away():
     assert left(LEFT) == ["test_something, line 7"]
     found = {

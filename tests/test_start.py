@@ -62,6 +62,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [["cranium"], ["-m", "cranium"]], ids=["script", "module"])
 @pytest.mark.parametrize("module", MODULES)
 def test_ctrl_c_during_the_imports_of_the_command_is_one_line(start, module, words):
@@ -69,6 +70,7 @@ def test_ctrl_c_during_the_imports_of_the_command_is_one_line(start, module, wor
     assert (done.returncode, done.stderr, done.stdout) == (130, "error: interrupted\n", "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_program_that_imports_the_package_stays_its_own(start, tmp_path):
     (tmp_path / "mine.py").write_text(
         "try:\n    import cranium\nexcept KeyboardInterrupt:\n    print('mine')\n"

@@ -42,6 +42,7 @@ class Told(gym.Env):
         return self.shown[self.at], 0.0, self.at == self.ends, False, {}
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_a_monitor_agrees_with_the_product_on_random_machines_and_labels(data):

@@ -21,6 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 # What is tested here does not depend on when episodes are cut off.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "task", "discount"),
     [
@@ -76,6 +77,7 @@ def test_a_random_world_through_its_model():
     assert 0.7 < optimum.success_rate < 1
 
 
+@pytest.mark.slow
 def test_ground_rewards_and_reward_functions_are_planned_for():
     line = {1: "A"}
     task = cranium.CountingRewardAutomaton(

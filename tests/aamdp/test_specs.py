@@ -54,6 +54,7 @@ def remarks(env):
     return {str(one.message) for one in caught}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")  # Blackjack has no limit
 @pytest.mark.parametrize("horizon", [None, 30])
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -136,6 +137,7 @@ def assert_same_episodes(one, other, seed):
             break
 
 
+@pytest.mark.slow
 @given(OPTIONS, st.integers(0, 2**31))
 def test_a_specification_makes_the_same_product_again(options, seed):
     env = cranium.product(gym.make("FrozenLake-v1"), COUNT, first_half, **options)
@@ -147,6 +149,7 @@ def test_a_specification_makes_the_same_product_again(options, seed):
     assert_same_episodes(env, again.spec.make(), seed + 1)
 
 
+@pytest.mark.slow
 @given(OPTIONS, st.integers(0, 2**31))
 def test_copies_and_what_was_pickled_do_the_same(options, seed):
     env = cranium.product(gym.make("FrozenLake-v1"), COUNT, first_half, **options)

@@ -76,6 +76,7 @@ def test_no_policy_keeps_more_and_the_policy_that_is_found_keeps_as_much(model):
     assert [float(v) for v in kept] == pytest.approx([float(v) for v in best], abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.real(0.3)  # many models have no greatest value, and are refused
 @given(models(), st.integers(0, 20))
 def test_what_is_kept_is_there_whenever_the_episode_is_cut_off(model, more):

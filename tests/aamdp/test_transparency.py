@@ -61,6 +61,7 @@ def test_gymnasiums_own_are_seen_through(kind):
     assert cranium.solve(env).success_rate == 1
 
 
+@pytest.mark.slow
 @HOW
 @EVERY
 def test_a_wrapper_inside_the_product_that_is_only_called_like_gymnasiums_is_not(kind, make):

@@ -24,6 +24,7 @@ def run(*arguments, **more):
     return subprocess.run([*ASK, *arguments], check=False, **told)
 
 
+@pytest.mark.slow
 def test_words_become_a_file_that_an_agent_learns(tmp_path):
     task, picture = tmp_path / "task.yaml", tmp_path / "task.png"
     done = run(TASK_IN_WORDS, *OFFICE, "-o", str(task), "--draw", str(picture), "--yes")
@@ -47,6 +48,7 @@ def test_words_become_a_file_that_an_agent_learns(tmp_path):
     assert "solved" in trained.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [[], ["--accept", "mail person"], ["--reject", "person"]])
 def test_without_examples_it_says_that_a_wrong_machine_can_pass(examples):
     told = [TASK_IN_WORDS, "--events", "office", "--yes", *examples]
@@ -56,6 +58,7 @@ def test_without_examples_it_says_that_a_wrong_machine_can_pass(examples):
     assert ("a wrong machine can pass every check" in done.stdout) == (not examples)
 
 
+@pytest.mark.slow
 def test_a_person_accepts(tmp_path):
     task = tmp_path / "task.yaml"
     terminal = Terminal("ask", TASK_IN_WORDS, *OFFICE, "-o", str(task))
@@ -68,6 +71,7 @@ def test_a_person_accepts(tmp_path):
     assert task.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blank", ["", " ", "   \t "])
 def test_blanks_and_enter_are_as_good_as_enter_alone(tmp_path, blank):
     task = tmp_path / "task.yaml"
@@ -86,6 +90,7 @@ def test_blanks_and_enter_are_as_good_as_enter_alone(tmp_path, blank):
     assert task.exists()
 
 
+@pytest.mark.slow
 def test_a_person_declines_and_nothing_is_written(tmp_path):
     task = tmp_path / "task.yaml"
     terminal = Terminal("ask", TASK_IN_WORDS, *OFFICE, "-o", str(task))
@@ -95,6 +100,7 @@ def test_a_person_declines_and_nothing_is_written(tmp_path):
     assert not task.exists()
 
 
+@pytest.mark.slow
 def test_a_person_edits_the_plan(tmp_path):
     task, editor = tmp_path / "task.yaml", tmp_path / "editor.sh"
     editor.write_text("#!/bin/sh\nsed -i 's/success: 1.0/success: 7.0/' \"$1\"\n")
@@ -122,6 +128,7 @@ def test_a_person_edits_the_plan(tmp_path):
     assert cranium.load(task).run("mail person").total_reward == 7
 
 
+@pytest.mark.slow
 def test_a_counterexample_goes_back_to_the_model(tmp_path):
     task = tmp_path / "task.yaml"
     events = ["--event", "mail=an item of mail is collected"]
@@ -150,6 +157,7 @@ def test_a_counterexample_goes_back_to_the_model(tmp_path):
     assert not cranium.load(task).run("mail mail person").accepted
 
 
+@pytest.mark.slow
 def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
     answers = (RIGHT_PLAN, "L = {MP}", "δ(q0, mail) = q1, δ(q1, person) = q2. Accepting state: q2.")
     events = tmp_path / "events.yaml"
@@ -184,6 +192,7 @@ def test_the_paper_mode_shows_where_the_models_own_automaton_differs(tmp_path):
     assert "different on 'mail" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -224,6 +233,7 @@ def test_nonsense_gets_one_message(arguments, said, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_was_said_is_kept_when_it_is_interrupted(tmp_path):
     talk = tmp_path / "talk.jsonl"
     slow = {"body": json.loads("{}"), "delay": 20}

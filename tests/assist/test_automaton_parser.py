@@ -104,6 +104,7 @@ def test_an_automaton_that_is_wrong_is_read_as_it_is():
     assert difference.word == (("P",),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -124,6 +125,7 @@ def test_long_answers_are_read_in_linear_time(piece):
         parse_automaton(piece * (20_000 // len(piece)), EVENTS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

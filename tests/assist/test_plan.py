@@ -78,6 +78,7 @@ def test_a_plan_means_what_its_steps_say(some):
     assert set(cranium.languages.words(plan_to_language(plan), LENGTH)) == words(plan, LENGTH)
 
 
+@pytest.mark.slow
 @pytest.mark.real(0.25)  # of many plans the end cannot be seen, or they cannot be counted
 @settings(max_examples=50, deadline=None)
 @given(st.lists(steps, min_size=1, max_size=3))
@@ -92,6 +93,7 @@ def test_the_machine_of_a_plan_accepts_what_its_steps_say(some):
         assert machine.run(list(word)).accepted == (word in wanted)
 
 
+@pytest.mark.slow
 @given(st.lists(steps, min_size=1, max_size=3), st.lists(st.sampled_from(EVENTS), max_size=2))
 def test_what_is_written_is_read_again_and_fits_the_schema(some, forbidden):
     plan = TaskPlan(steps=tuple(some), forbidden=tuple(dict.fromkeys(forbidden)))

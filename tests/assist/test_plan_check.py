@@ -125,6 +125,7 @@ def test_examples_are_problems_but_those_held_out_are_not_shown():
     assert "the sequence mail person is right, but the plan rejects it" in " ".join(shown)
 
 
+@pytest.mark.slow
 def test_a_task_whose_end_cannot_be_seen_is_a_complaint():
     open_end = TaskPlan(steps=[PlanStep(events=["mail"], count="1+")])
     events = {"mail": EVENTS["mail"]}

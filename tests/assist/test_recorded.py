@@ -18,6 +18,7 @@ def found():
     return measure(Transcript(path=TALK, mode="replay"), say=lambda _: None)
 
 
+@pytest.mark.slow
 def test_with_verification_most_are_right_and_none_is_wrong(found):
     told = {way: (can, cannot) for way, can, cannot in summary(found)}
     can, cannot = told["verified"]

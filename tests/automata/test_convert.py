@@ -54,6 +54,7 @@ def test_names_that_are_taken_get_a_mark():
     assert unrolled.run("A A").configurations[-1].state == "overflow'"
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_configurations_unroll():
     unrolled = cranium.unroll(cranium.library.load("office"), 446)
     assert unrolled.size.states > 100_000
@@ -147,6 +148,7 @@ def test_minimise_drops_an_otherwise_that_is_never_asked_for():
     assert cranium.equivalent(machine, small)
 
 
+@pytest.mark.slow
 def test_minimise_takes_a_long_chain():
     unrolled = cranium.unroll(cranium.library.load("anbcn"), 3000)
     assert cranium.minimise(unrolled).size.states == unrolled.size.states

@@ -52,6 +52,7 @@ def write(tmp_path):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cranium.library.names())
 def test_the_shipped_machines_check_clean(run, name):
     assert run("check", f"library:{name}").endswith("no findings\n")
@@ -258,6 +259,7 @@ def program(*arguments, **more):
     )
 
 
+@pytest.mark.slow
 def test_the_program_itself_runs_where_the_terminal_knows_only_ascii():
     env = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
     done = program("run", "library:anbcn", "A B C", env=env)
@@ -269,6 +271,7 @@ def test_the_program_itself_runs_where_the_terminal_knows_only_ascii():
     assert done.stderr.startswith("error: cannot read none.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent the POSIX way")
 def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path):
     out = tmp_path / "m.json"
@@ -283,6 +286,7 @@ def test_interrupting_leaves_the_old_file_and_no_traceback(tmp_path):
     assert list(tmp_path.iterdir()) == [out]
 
 
+@pytest.mark.slow
 def test_ctrl_c_before_there_is_a_command_leaves_no_traceback():
     early = (
         "import signal, sys\n"
@@ -373,6 +377,7 @@ def test_what_fires_at_reset_is_shown(run, write):
     assert "1: ⟨ε" in shown.splitlines()[3]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="the shell's ways to close and fill streams")
 @pytest.mark.parametrize(
     ("redirection", "code"),
@@ -470,6 +475,7 @@ def test_solve_takes_languages_files_and_options_of_the_world(run):
 # Learning
 
 
+@pytest.mark.slow
 def test_train_says_how_many_samples_saves_and_draws(run, tmp_path):
     shown = run(
         *("train", "Letter", "anbcdn", "--learner", "planner", "--steps", "2k", "--until-solved"),
@@ -497,6 +503,7 @@ def test_train_says_how_many_samples_saves_and_draws(run, tmp_path):
     assert data[0]["success"] == 1
 
 
+@pytest.mark.slow
 def test_train_can_compare_learners_and_speak_json(run):
     data = json.loads(
         run("train", "Letter", "anbcdn", "--with", "times=1", "--learner", "cql", "--learner", "ql",
@@ -625,6 +632,7 @@ def test_evaluate_says_when_the_world_is_another(run, tmp_path):
     assert "--with NAME=VALUE" in refused
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_training_keeps_what_was_learned(tmp_path):
     command = ["train", "Letter", "anbcdn", "--steps", "1000M", "--save", "agent.npz"]
     child = Terminal(*command, cwd=tmp_path)

@@ -234,6 +234,7 @@ def keyed(folder):
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_no_command_prints_what_a_terminal_would_obey(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -298,6 +299,7 @@ def test_phrases_of_a_plan_and_names_of_models_are_no_orders(tmp_path):
 ORDERS = ("\x1b]0;owned", "\x1b[31mowned", "\x9b31m", "\u202e", "\x1b[2J\x1b[Howned")
 
 
+@pytest.mark.slow
 def test_an_episode_on_the_screen_gives_no_orders(tmp_path):
     shown = Terminal("replay", str(looks(tmp_path)), size=(50, 250))
     shown.expect("step      0 of 2")
@@ -344,6 +346,7 @@ PRINTING = {"print", "echo", "secho", "prompt", "confirm", "Console", "input", "
 OWNERS = {"typer", "click", "rich", "stdout", "stderr", "traceback"}
 
 
+@pytest.mark.slow
 def test_nothing_is_printed_but_through_one_place():
     allowed = {SOURCE / "_runtime/terminal.py", SOURCE / "cli" / "output.py"}
     for path in sorted(set(SOURCE.rglob("*.py")) - allowed):

@@ -112,6 +112,7 @@ def test_a_full_disk_is_found_before_the_work(small_disk, monkeypatch, no_work):
     assert [path.name for path in small_disk.iterdir()] == ["ballast"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="drops its rights")
 def test_a_folder_without_the_right_to_write_is_found_before_the_work():
     """Root may write everywhere, so another user tries."""
@@ -150,6 +151,7 @@ LONG = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_what_was_learned_is_saved_when_the_end_is_asked_for(name, tmp_path):
     agent, curve = tmp_path / "agent.npz", tmp_path / "curve.svg"
@@ -163,6 +165,7 @@ def test_what_was_learned_is_saved_when_the_end_is_asked_for(name, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["agent.npz", "curve.svg"]
 
 
+@pytest.mark.slow
 def test_a_window_that_is_closed_saves_although_nobody_can_be_told(tmp_path):
     agent, curve = tmp_path / "agent.npz", tmp_path / "curve.svg"
     told = Terminal(*LONG, "--save", str(agent), "--curve", str(curve))
@@ -175,6 +178,7 @@ def test_a_window_that_is_closed_saves_although_nobody_can_be_told(tmp_path):
     assert curve.read_text().endswith("</svg>\n")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_costs_no_agent(tmp_path):
     """As in cranium train … --save agent.npz | head -1."""
     agent = tmp_path / "agent.npz"

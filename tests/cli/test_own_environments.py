@@ -144,6 +144,7 @@ def test_solve_and_train_on_a_gymnasium_id(run):
     assert "solved" in run("train", *lake, "--task", "fish goal", *TRAIN)
 
 
+@pytest.mark.slow
 def test_an_agent_is_evaluated_and_replayed_with_the_names_on_the_command_line(run, folder):
     world = (f"{FILE}:make_env", "--labels", f"{FILE}:events")
     run("train", *world, "--task", "fish goal", *TRAIN, "--save", "agent.npz")
@@ -186,6 +187,7 @@ def test_an_agent_of_one_product_is_not_evaluated_in_another(run):
     assert "is a product" in run("evaluate", "agent.npz", *world, "--with", "word=goal", code=BAD)
 
 
+@pytest.mark.slow
 def test_a_world_with_events_of_its_own_and_no_time_limit(run):
     world = f"{FILE}:Corridor"
     run("train", world, "--task", "end", "--horizon", 20, *TRAIN, "--save", "agent.npz")
@@ -285,6 +287,7 @@ def test_a_file_cannot_name_code(run, folder):
     assert not [name for name in sys.modules if name.startswith("lake_")]
 
 
+@pytest.mark.slow
 def test_an_environment_of_gymnasium_is_played_and_replayed(folder):
     labels = ("--labels", f"{FILE}:events")
     path = str(folder / "episode.json")

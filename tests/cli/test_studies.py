@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.warehouse import replace_text, write_warehouse
 
 
@@ -21,6 +22,7 @@ def cranium(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_file_that_is_begun_runs_and_is_not_overwritten(tmp_path: Path) -> None:
     assert cranium(tmp_path, "new", "study", "my_study.py").returncode == 0
     text = (tmp_path / "my_study.py").read_text()
@@ -33,6 +35,7 @@ def test_the_file_that_is_begun_runs_and_is_not_overwritten(tmp_path: Path) -> N
     assert not (tmp_path / "results" / "my-study").exists()
 
 
+@pytest.mark.slow
 def test_a_trial_that_raises_does_not_end_the_study_and_is_retried_when_asked(
     tmp_path: Path,
 ) -> None:
@@ -67,6 +70,7 @@ def test_a_trial_that_raises_does_not_end_the_study_and_is_retried_when_asked(
     assert "4 trials in" in retried.stdout
 
 
+@pytest.mark.slow
 def test_nonsense_on_the_command_line_is_an_error_with_a_fix_and_no_traceback(
     tmp_path: Path,
 ) -> None:

@@ -66,6 +66,7 @@ class EightAtRandom:
         return np.ones((1, len(configurations.machine_state)), np.bool_)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     specs(rewards=REWARDS),
@@ -149,6 +150,7 @@ def test_the_last_observation_of_an_episode_is_kept(machine):
             assert after.tolist() == log[tuple(before)][2].tolist()
 
 
+@pytest.mark.slow
 def test_environments_in_other_processes_are_recorded_by_whoever_makes_them(machine):
     def made():
         return cranium.product(Clock(), machine, counter_limit=4, encoding=BoxEncoding("raw"))

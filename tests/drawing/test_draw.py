@@ -100,6 +100,7 @@ def test_otherwise_is_said_unless_it_is_stay():
 # The formats
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIBRARY)
 def test_same_machine_same_bytes(name):
     machine = cranium.library.load(name)
@@ -109,6 +110,7 @@ def test_same_machine_same_bytes(name):
         assert write(machine) == write(machine)
 
 
+@pytest.mark.slow
 def test_same_bytes_in_another_process():
     program = (
         "import cranium, hashlib; from cranium.drawing import to_svg\n"
@@ -125,6 +127,7 @@ def test_same_bytes_in_another_process():
     assert len(digests) == 1
 
 
+@pytest.mark.slow
 def test_importing_cranium_does_not_import_what_is_slow_to_import():
     program = (
         "import sys, cranium, cranium.drawing\n"
@@ -242,6 +245,7 @@ def test_latex_accepts_drawings(tmp_path, build):
 # Files and refusals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "start"),
     [

@@ -59,6 +59,7 @@ def test_everything_is_inside_the_picture(machine):
         assert 0 <= y <= layout.height
 
 
+@pytest.mark.slow
 def test_library_pictures_are_compact():
     for name in LIBRARY:
         layout = lay_out(cranium.library.load(name))
@@ -84,6 +85,7 @@ def test_crowded_terminal_state_is_drawn_for_each_of_its_sources():
     ) == 1
 
 
+@pytest.mark.slow
 def test_large_machines():
     largest = chain(MAX_STATES - 2)
     assert render(largest, "png").startswith(b"\x89PNG")

@@ -50,6 +50,7 @@ def test_what_is_recorded_is_what_the_product_did(actions, seed):
         assert recorded.total == total
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30))
 def test_a_step_that_is_taken_back_has_never_been(actions):
     one, other = recorder(seed=5), recorder(seed=5)
@@ -67,6 +68,7 @@ def test_a_step_that_is_taken_back_has_never_been(actions):
     assert np.array_equal(one.observation["ground"], other.observation["ground"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("entry", "task"), TASKS, ids=lambda one: getattr(one, "name", one))
 def test_every_task_is_kept_and_played_again(entry, task, tmp_path):
     env = make_env(entry.name, library.load(entry.tasks[task]))

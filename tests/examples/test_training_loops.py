@@ -42,6 +42,7 @@ def plain(text):
     return "\n".join(line.replace("# plain: ", "") for line in kept)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_with_counterfactual_replay_learns(name):
     loop = module(name)
@@ -60,6 +61,7 @@ def test_few_lines_differ_from_plain_replay(name):
     assert "CounterfactualReplay" not in names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_runs_with_plain_replay_too(name, tmp_path):
     (tmp_path / f"{name}.py").write_text(plain((FOLDER / f"{name}.py").read_text()))
@@ -107,6 +109,7 @@ def test_algorithm_1_stands_on_its_page_as_it_is_tested():
     assert len(body) - 4 <= 25  # without its arguments and its docstring
 
 
+@pytest.mark.slow
 def test_algorithm_1_runs_as_a_script():
     command = [sys.executable, "-W", "error", str(FOLDER / "algorithm_1.py")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -111,6 +111,7 @@ def test_a_censored_run_is_worse_in_both_directions():
         assert found == Estimate(1, 1, 1)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_probability_in_about_95_of_100_cases():
     # For exponential runs of rates 2 and 1, the first is shorter with probability 2/3.
     rng, covered = np.random.default_rng(2), 0
@@ -153,6 +154,7 @@ def test_six_tasks_that_are_all_solved_have_the_share_one_without_rounding():
 # Interquartile mean
 
 
+@pytest.mark.slow
 @given(runs)
 def test_the_aggregate_of_one_task_is_its_summary(values):
     found, known = aggregate_iqm([values]), summarise(values)
@@ -212,6 +214,7 @@ def test_the_p_value_is_that_of_all_signs(both, lower):
     assert found.worse == sum(is_better(y, x, lower) for x, y in both)
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(-40, 40), min_size=6, max_size=9, unique_by=abs).map(np.array))
 def test_the_p_value_without_ties_is_that_of_all_signs(gains):
     both = [(0, gain) for gain in gains.tolist()]

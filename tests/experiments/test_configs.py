@@ -156,6 +156,7 @@ def test_a_config_is_frozen(name):
             setattr(config, each.name, 1)
 
 
+@pytest.mark.slow
 @EVERY
 def test_a_quick_one_is_no_larger(name, tmp_path):
     config, store = list_experiments()[name](), Store(tmp_path)
@@ -296,6 +297,7 @@ def test_tuning_trials_have_a_budget_and_settings_of_their_own(tmp_path):
         assert {job.seed for job in jobs} == {TUNING_SEED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", [LetterConfig(trials=5), OfficeConfig(trials=5)])
 def test_what_was_chosen_is_tried_on_fresh_seeds(config, tmp_path):
     store = Store(tmp_path)

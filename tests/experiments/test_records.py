@@ -303,6 +303,7 @@ def test_keys_depend_on_everything_else():
     assert len({trial.key for trial in found}) == len(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hash_seed", ["1", "2"])
 def test_keys_do_not_depend_on_the_process(tmp_path, hash_seed):
     script = """

@@ -118,6 +118,7 @@ def test_one_in_a_hundred_that_was_not_solved_leaves_the_interval_finite():
     assert found.low < found.iqm < found.high
 
 
+@pytest.mark.slow
 @given(trials)
 def test_more_that_is_not_solved_never_looks_better(values):
     before, after = summarise(values), summarise([*values, None])
@@ -128,6 +129,7 @@ def test_more_that_is_not_solved_never_looks_better(values):
         assert new is None or new >= old - 1e-9
 
 
+@pytest.mark.slow
 @given(trials, st.integers(1001, 10**9))
 def test_what_is_known_holds_however_long_the_others_would_have_taken(values, longer):
     known = summarise(values)
@@ -155,6 +157,7 @@ def test_the_interquartile_mean_lies_between_the_least_and_the_greatest(values):
     assert min(values) - slack <= iqm(*values) <= max(values) + slack
 
 
+@pytest.mark.slow
 @given(samples, st.randoms(use_true_random=False))
 def test_the_order_does_not_matter(values, random):
     shuffled = random.sample(values, len(values))
@@ -168,6 +171,7 @@ def test_shifted_and_scaled_values_have_a_shifted_and_scaled_mean(values, shift,
     assert moved == pytest.approx(scale * iqm(*values) + shift, rel=1e-6, abs=1e-3)
 
 
+@pytest.mark.slow
 @given(samples)
 def test_the_median_is_that_of_the_standard_library(values):
     assert summarise(values).median == pytest.approx(statistics.median(values))
@@ -236,6 +240,7 @@ def test_the_same_seed_gives_the_same_interval_and_another_one_another():
     assert summarise(list(values), seed=4) == summarise(list(values), seed=4)
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_true_value_in_about_95_of_100_cases():
     # The middle half of a uniform distribution on [0, 1] has the mean 1/2; that of an exponential
     # one is the integral of its quantiles, -log(1 - p), from 1/4 to 3/4, times 2.

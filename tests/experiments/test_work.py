@@ -85,6 +85,7 @@ def test_without_a_task_nothing_happens(word):
     assert follow(together, word) == ([0.0] * len(word), False)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 3), words)
 def test_the_union_pays_exactly_what_the_machine_pays(number, word):
     alone, _ = follow(MACHINES[number], word)
@@ -222,6 +223,7 @@ def check_rates(env, discount, exploration, episodes, names=NAMES):
         assert abs(np.mean(rates) - best[task]) < 4 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exploration", [0.1, 0.3])
 def test_the_optimal_rate_is_that_of_a_plain_simulation(exploration):
     env = make_env("ToroOffice", CASES["coffee and mail"], None, ())
@@ -229,6 +231,7 @@ def test_the_optimal_rate_is_that_of_a_plain_simulation(exploration):
     check_rates(env, 0.9, exploration, 8000)
 
 
+@pytest.mark.slow
 def test_the_optimal_rates_of_sampled_tasks_are_those_of_a_plain_simulation():
     assert len(compute_optimal_rates(four(), 0.9, 0.1)) == 4
     check_rates(four(), 0.9, 0.1, 6000)
@@ -252,6 +255,7 @@ transitions:
 """
 
 
+@pytest.mark.slow
 def test_rates_are_right_whatever_the_machines_pay_and_when():
     # One pays 3 in all, in two parts; the other charges for its first half.
     names = ["generous", "stern"]
@@ -277,6 +281,7 @@ class Noting(TaskSamplingEnv):
         return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ql", "crm", "hrm", "planner"])
 @pytest.mark.parametrize("seed", [0, 5])
 def test_which_task_an_episode_had_is_known_without_rewards_that_tell_it(learner, seed):

@@ -39,6 +39,7 @@ def test_an_extension_is_short_and_imports_only_public_names(name, lines):
         assert taken in public.__all__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["class", "name"])
 def test_double_q_learning_solves_the_task(how):
     learner = DoubleQLearning if how == "class" else "double-q"
@@ -51,6 +52,7 @@ def test_double_q_learning_solves_the_task(how):
     assert result.learner == learner if how == "name" else "DoubleQLearning"
 
 
+@pytest.mark.slow
 def test_it_learns_with_fewer_samples_than_without_counterfactual_experience():
     class RealOnly(DoubleQLearning):
         def observe(self, sample):
@@ -79,6 +81,7 @@ def test_an_object_goes_on_learning_where_it_was():
     assert again.learner == "DoubleQLearning"
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_result():
     one, other, another = (
         cranium.train(letters(), DoubleQLearning, steps=500, seed=seed) for seed in (0, 0, 1)

@@ -54,6 +54,7 @@ def test_it_has_at_most_60_lines_and_imports_nothing_of_ours():
     assert isinstance(ConvolutionalNetwork(4), Network)
 
 
+@pytest.mark.slow
 def test_it_learns_to_count_from_images():
     network = ConvolutionalNetwork(4)
     told = {**TOLD, "until": "solved", "evaluate_every": 500, "counter_limit": 3}
@@ -63,6 +64,7 @@ def test_it_learns_to_count_from_images():
     assert cranium.evaluate(task(), result.policy).success.min() == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["auto", "python"])
 def test_images_reach_it_in_their_shape(path):
     Recorded.shapes.clear()
@@ -102,6 +104,7 @@ def test_its_policy_is_saved_as_arrays_and_loaded_with_the_network(tmp_path):
     assert result.config.as_dict()["network"] == "ConvolutionalNetwork"
 
 
+@pytest.mark.slow
 def test_a_missing_or_another_network_is_named_with_the_fix(tmp_path):
     path = tmp_path / "policy.npz"
     trained().policy.save(path)

@@ -90,10 +90,12 @@ class TestCommands:
         assert not check or done.returncode == 0, done.stderr
         return done
 
+    @pytest.mark.slow
     def test_solve_takes_the_id_and_the_module_that_registers_it(self):
         done = self.run("solve", "finite_world:lake/Lake-v0", "-l", TASK)
         assert "success   1.0000 within 60 steps" in done.stdout
 
+    @pytest.mark.slow
     def test_train_takes_it(self, tmp_path):
         world, file = "finite_world:lake/Lake-v0", tmp_path / "agent.npz"
         words = ("--steps", "60k", "-l", TASK, "--save", str(file), "--json")
@@ -103,6 +105,7 @@ class TestCommands:
         done = self.run("evaluate", str(file), "--world", world, "--json", check=False)
         assert json.loads(done.stdout) == found["evaluation"]
 
+    @pytest.mark.slow
     def test_a_file_alone_does_not_choose_an_environment(self, tmp_path):
         file = tmp_path / "agent.npz"
         words = ("--steps", "2k", "-l", TASK, "--save", str(file), "--json")
@@ -111,10 +114,12 @@ class TestCommands:
         assert done.returncode == 2
         assert "'lake/Lake-v0', and a file cannot choose which code is run" in done.stderr
 
+    @pytest.mark.slow
     def test_worlds_lists_its_events(self):
         done = self.run("worlds", "finite_world:lake/Lake-v0")
         assert "fish, harbour" in done.stdout
 
+    @pytest.mark.slow
     def test_a_module_that_does_not_exist_is_one_line(self):
         done = self.run("solve", "no_such_module:lake/Lake-v0", "-l", TASK, check=False)
         assert done.returncode != 0

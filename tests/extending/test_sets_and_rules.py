@@ -51,6 +51,7 @@ def test_they_follow_the_protocols():
     assert isinstance(UpperHalf(), Exploration)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SETTINGS if "of" not in name.split()])
 def test_both_paths_learn_the_same_values(name):
     compiled, python = (

@@ -53,6 +53,7 @@ SMALL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", SMALL.values(), ids=SMALL)
 def test_every_study_can_be_drawn_and_reported(config, tmp_path):
     outcome = run(config, tmp_path, InProcessEngine())
@@ -64,6 +65,7 @@ def test_every_study_can_be_drawn_and_reported(config, tmp_path):
     assert config.heading.split("'")[0] in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_page_tells_what_every_seed_gave(tmp_path):
     run(SMALL["some solved"], tmp_path, InProcessEngine())
     study = read_study(tmp_path)
@@ -111,6 +113,7 @@ def fail(tmp_path, method, case, seed=0):
             store.save(Job(trial, seed), replace(record, status="failed", result={}, error="oh"))
 
 
+@pytest.mark.slow
 def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
     config = LetterConfig(3, times=(1, 2), methods=("planner",))
     run(config, tmp_path, InProcessEngine())
@@ -131,6 +134,7 @@ def test_a_failed_trial_is_in_no_sum_and_is_not_forgotten(tmp_path):
     assert "*Trials that failed, and are in no number: 1.*" in caption
 
 
+@pytest.mark.slow
 def test_a_failed_trial_does_not_stop_a_figure_of_sizes(tmp_path):
     run(ComplexityConfig(most=2), tmp_path, InProcessEngine())
     for seed in range(3):
@@ -158,6 +162,7 @@ def test_times_grow():
         LetterConfig(times=(2, 1))
 
 
+@pytest.mark.slow
 def test_what_was_not_solved_is_shown_as_such(tmp_path):
     config = LetterConfig(6, times=(1,), methods=("CRM",), tuning_trials=2, budget=2_200)
     run(config, tmp_path, InProcessEngine())
@@ -168,6 +173,7 @@ def test_what_was_not_solved_is_shown_as_such(tmp_path):
     assert f"{summary.solved}/6" in [text.get_text() for text in axes.texts]
 
 
+@pytest.mark.slow
 def test_the_same_study_gives_the_same_files(tmp_path):
     run(LetterConfig(2, times=(1, 2), methods=("planner",)), tmp_path, InProcessEngine())
     (path,) = draw_study(read_study(tmp_path))
@@ -184,6 +190,7 @@ def test_a_folder_may_be_renamed_and_keeps_its_name_in_tables(tmp_path):
     assert to_rows([read_study(old)])[0]["experiment"] == "letter-old"
 
 
+@pytest.mark.slow
 def test_captions_say_what_the_records_say(tmp_path):
     """A number about a result in a caption is in no source file: it comes from this run."""
     run(
@@ -219,6 +226,7 @@ def test_captions_say_what_the_records_say(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_caption_of_the_letters_states_what_all_n_take_and_what_is_compared(tmp_path):
     config = LetterConfig(2, times=(1, 2), methods=("CQL all", "CRM", "planner"), tuning_trials=1)
     run(config, tmp_path, InProcessEngine())
@@ -271,6 +279,7 @@ def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
     assert f"solve which N: {share:.0%} that one." in told
 
 
+@pytest.mark.slow
 def test_the_caption_of_the_office_says_where_curves_end(tmp_path):
     config = OfficeConfig(1, mail=1, methods=("QL", "planner"), tuning_trials=1, budget=12_000)
     run(config, tmp_path / "long", InProcessEngine())
@@ -292,6 +301,7 @@ def test_the_caption_of_the_sizes_has_the_sizes(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_quick_run_is_labelled_as_one(tmp_path):
     config = LetterConfig(1, times=(1,), methods=("planner",)).quick()
     run(config, tmp_path, InProcessEngine())

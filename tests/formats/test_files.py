@@ -41,6 +41,7 @@ transitions:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", cranium.library.names())
 @pytest.mark.parametrize("suffix", ["yaml", "yml", "json"])
 def test_a_round_trip_through_a_file_is_identical(tmp_path, name, suffix):
@@ -324,6 +325,7 @@ def test_reward_functions_are_named_in_the_file_and_given_by_the_caller():
     assert "reward: distance" in cranium.dumps(machine)
 
 
+@pytest.mark.slow
 def test_the_json_schema_is_published_valid_and_accepts_what_we_write():
     schema = cranium.automaton_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -337,6 +339,7 @@ def test_the_json_schema_is_published_valid_and_accepts_what_we_write():
         jsonschema.validate({"initial": "u", "propositions": [], "transitions": [{}]}, schema)
 
 
+@pytest.mark.slow
 def test_a_large_file_is_read_too_and_its_errors_have_places(tmp_path):
     unrolled = cranium.unroll(cranium.library.load("office"), 100)
     for suffix in ("yaml", "json"):
@@ -531,6 +534,7 @@ def test_reward_functions_that_a_file_could_not_tell_apart_are_refused():
             cranium.RewardFunction(*wrong)
 
 
+@pytest.mark.slow
 def test_places_in_a_large_file_and_with_escapes_are_right():
     data = json.loads(cranium.dumps(cranium.loads(GOOD), form="json"))
     data["name"] = "\N{GRINNING FACE}"
@@ -677,6 +681,7 @@ def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path, monkeyp
         cranium.loads("#" * (8 * 2**20 + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["yaml", "json"])
 def test_a_small_file_with_too_many_values_is_refused(form):
     start = '{"propositions": ["A"], "initial": "u", "transitions": ['

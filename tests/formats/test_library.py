@@ -79,6 +79,7 @@ def test_the_mail_machine_pays_for_delivering_and_for_nothing_else():
             assert trace.total_reward == trace.succeeded
 
 
+@pytest.mark.slow
 def test_turing_power_the_powers_of_two():
     machine = cranium.library.load("power-of-two")
     powers = {2, 4, 8, 16, 32, 64, 128, 256, 512}

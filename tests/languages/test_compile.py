@@ -72,6 +72,7 @@ def test_compiled_machines_reward_as_the_shipped_ones_do(text, shipped):
     assert cranium.equivalent(compile_language(text), cranium.library.load(shipped), bound=500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "length", "counters"),
     [
@@ -205,6 +206,7 @@ def test_what_cannot_be_compiled_is_refused_with_two_words_that_clash(text, reas
     assert caught.value.fix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -329,6 +331,7 @@ def row(count, piece):
 BELOW = ", ".join(f"n{i} >= N" for i in range(39))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -95,6 +95,7 @@ def unrolled_or_skip(machine, limit):
         assume(False)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_unrolling_runs_like_the_automaton_until_a_counter_passes_the_limit(data):
@@ -158,6 +159,7 @@ def overlap(one, other):
     return all(a == b or "*" in (a, b) for a, b in zip(one, other, strict=True))
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_a_price_for_every_step_is_paid_for_every_label_and_changes_nothing_else(data):
@@ -225,6 +227,7 @@ def test_a_price_that_needs_too_many_transitions_is_refused():
             add_step_cost(machine, 1)
 
 
+@pytest.mark.slow
 def test_a_price_does_not_make_a_state_larger_than_states_may_be():
     odd = [zeros for zeros in map("".join, product("01", repeat=9)) if zeros.count("1") % 2]
     tests = [cranium.Transition(source="u", guard="A", zero_pattern=zeros) for zeros in odd]
@@ -240,6 +243,7 @@ def test_a_price_does_not_make_a_state_larger_than_states_may_be():
         add_step_cost(machine, 1)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_minimise_keeps_the_behaviour_and_leaves_no_two_equal_states(data):
@@ -261,6 +265,7 @@ def started(machine, state):
     return machine.replace(initial=state)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_a_distinguishing_word_distinguishes_and_is_shortest(data):

@@ -139,6 +139,7 @@ def all_words(letters, budget=1500):
         yield from product(letters, repeat=size)
 
 
+@pytest.mark.slow
 @compiled
 @SLOW
 @given(languages())
@@ -159,6 +160,7 @@ def test_the_machine_accepts_what_the_oracle_accepts(language):
         assert machine.run(list(word)).accepted, word
 
 
+@pytest.mark.slow
 @compiled
 @FEWER
 @given(languages())
@@ -174,6 +176,7 @@ def test_rewarding_the_first_completion_accepts_the_words_without_a_shorter_one_
         assert machine.run(list(word)).accepted == (word in members and not shorter), word
 
 
+@pytest.mark.slow
 @compiled
 @FEWER
 @given(st.data())
@@ -192,6 +195,7 @@ def test_blanks_and_several_events_at_once(data):
         assert machine.run(word).accepted == accepts_labels(language, word)
 
 
+@pytest.mark.slow
 @SLOW
 @given(languages())
 def test_what_is_printed_is_parsed_back(language):
@@ -201,6 +205,7 @@ def test_what_is_printed_is_parsed_back(language):
         assert is_member(again, word) == is_member(language, word)
 
 
+@pytest.mark.slow
 @SLOW
 @given(languages())
 def test_enumerated_words_are_members_and_near_misses_are_not(language):
@@ -217,6 +222,7 @@ def has_side_by_side(language):
     return any(isinstance(node, Both | Shuffle) for node in walk(language.expression))
 
 
+@pytest.mark.slow
 @compiled
 @FEWER
 @given(languages())

@@ -21,6 +21,7 @@ from cranium.errors import (
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_a_machine_runs_as_the_naive_interpreter_does(data):
@@ -39,6 +40,7 @@ def test_a_machine_runs_as_the_naive_interpreter_does(data):
             machine.run(word)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_delta_and_lambda_agree_with_step(data):
@@ -62,6 +64,7 @@ def test_delta_and_lambda_agree_with_step(data):
     assert step.reward == machine.reward(state, label, zeros)
 
 
+@pytest.mark.slow
 @SLOW
 @given(specs())
 def test_files_pickles_and_equality_keep_a_machine(spec):
@@ -75,6 +78,7 @@ def test_files_pickles_and_equality_keep_a_machine(spec):
     assert pickle.loads(pickle.dumps(machine)) == machine
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_one_label_too_many_in_a_guard_is_found_as_an_overlap(data):
@@ -94,6 +98,7 @@ def test_one_label_too_many_in_a_guard_is_found_as_an_overlap(data):
         build(spec)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_check_never_calls_unreachable_what_a_run_reaches(data):

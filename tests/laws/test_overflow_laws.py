@@ -178,6 +178,7 @@ def climbing(draw):
     return naive.Spec(["A"], counters, states, ends, ["won"], "stay", rules)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_a_limit_is_about_where_the_machine_comes_to_rest(data):

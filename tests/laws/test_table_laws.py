@@ -40,6 +40,7 @@ def every_label(machine):
     return [c for size in range(len(names) + 1) for c in combinations(names, size)]
 
 
+@pytest.mark.slow
 @SLOW
 @given(specs(), st.integers(0, 4))
 def test_every_entry_is_what_the_automaton_does(spec, limit):
@@ -68,6 +69,7 @@ def test_every_entry_is_what_the_automaton_does(spec, limit):
             assert tables.reward[row, x] == step.reward
 
 
+@pytest.mark.slow
 @SLOW
 @given(specs(), st.integers(0, 4))
 def test_the_closure_is_what_any_labels_lead_to(spec, limit):
@@ -79,6 +81,7 @@ def test_the_closure_is_what_any_labels_lead_to(spec, limit):
     }
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_growing_and_closed_spaces_agree_on_every_word(data):
@@ -101,6 +104,7 @@ def test_growing_and_closed_spaces_agree_on_every_word(data):
     assert len(growing) <= len(closed)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_many_steps_are_as_many_single_steps(data):
@@ -167,6 +171,7 @@ def test_the_wrapper_and_the_tabular_product_are_one(world, task, limit):
     assert (overflows > 0) == (task == "anbcdn"), "the walk must have met an overflow"
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_on_random_worlds_and_machines_the_wrapper_and_the_tabular_product_are_one(data):
@@ -238,6 +243,7 @@ def test_spaces_that_do_not_fit_are_refused_with_an_estimate():
         growing.step(1, x)
 
 
+@pytest.mark.slow
 def test_the_kernels_do_the_same_without_the_compiler():
     """The laws above, and the planner, with Numba switched off."""
     here = Path(__file__).parent

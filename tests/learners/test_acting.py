@@ -184,6 +184,7 @@ def test_a_policy_acts_beside_a_monitor_without_gymnasium(solved):
 # Networks
 
 
+@pytest.mark.slow
 def test_a_network_knows_an_observation_whatever_its_dtype(tmp_path):
     policy = train(make_letter_product(1), "cdqn", steps=200, hidden=(8, 8)).policy
     policy.save(tmp_path / "agent.npz")
@@ -198,6 +199,7 @@ def test_a_network_knows_an_observation_whatever_its_dtype(tmp_path):
             agent.act([4, 4], info)
 
 
+@pytest.mark.slow
 def test_an_actor_acts_on_plain_numbers():
     env = cranium.product(PointWorld(mail=1), cranium.library.load("point-visit"), horizon=50)
     policy = train(env, "ctd3", steps=100, hidden=(8, 8), evaluation_episodes=1).policy
@@ -207,6 +209,7 @@ def test_an_actor_acts_on_plain_numbers():
         assert np.array_equal(policy.act(seen, info), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
 def test_a_network_refuses_an_observation_of_another_shape_with_every_encoding(cells):
     policy = train(make_letter_product(1), "cdqn", steps=100, hidden=(8, 8), cells=cells).policy

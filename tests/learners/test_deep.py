@@ -75,6 +75,7 @@ def test_the_first_layer_adds_the_ground_and_the_machine_features():
     assert all_heads(heads, ground, 2).shape == (5, 3, 2)
 
 
+@pytest.mark.slow
 def test_the_adam_optimiser_is_adam_and_does_nothing_while_inactive():
     weights, gradient = {"a": jnp.array([1.0, -2.0])}, {"a": jnp.array([0.5, 3.0])}
     after, state = adam(weights, gradient, init_adam(weights), 0.1, active=False)
@@ -92,6 +93,7 @@ def test_the_adam_optimiser_is_adam_and_does_nothing_while_inactive():
     assert state.updates == 5
 
 
+@pytest.mark.slow
 def test_the_huber_loss_bounds_the_gradient_of_an_outlier():
     slopes = jax.vmap(jax.grad(huber))(jnp.array([-7.0, -0.5, 0.25, 9.0]))
     assert slopes.tolist() == [-1.0, -0.5, 0.25, 1.0]
@@ -264,6 +266,7 @@ def test_the_same_seed_gives_the_same_network_however_often_it_is_evaluated(more
     assert (one.samples, one.episodes, one.successes) == (two.samples, two.episodes, two.successes)
 
 
+@pytest.mark.slow
 def test_on_a_machine_without_counters_counterfactual_dqn_is_crm_exactly():
     env = gym.make("cranium/Office-mail-delivery-v0")
     one, two = (train(env, learner, steps=400, seed=1, **SMALL) for learner in ("cdqn", "dcrm"))
@@ -271,6 +274,7 @@ def test_on_a_machine_without_counters_counterfactual_dqn_is_crm_exactly():
     assert all(jax.tree.leaves(same))
 
 
+@pytest.mark.slow
 def test_episodes_are_logged_as_they_end():
     result = train(letter(), "cdqn", steps=2500, seed=0, log=True, **SMALL)
     assert len(result.log) == result.episodes > 10
@@ -279,6 +283,7 @@ def test_episodes_are_logged_as_they_end():
     assert set(result.log[:, 1]) <= {0.0, 1.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{}, {"heads": True}, {"shaping": True}])
 def test_q_values_of_networks_come_near_those_of_value_iteration(more):
     machine = lively_machine(np.random.default_rng(5), 0)
@@ -322,6 +327,7 @@ def test_a_network_generalises_to_counter_values_it_was_not_trained_with():
     assert beyond.success.min() == 1.0
 
 
+@pytest.mark.slow
 def test_reward_functions_are_evaluated_in_the_fused_loop():
     table = [
         [(1, min(s + a, 3), frozenset({"goal"} if s + a >= 3 else ()), False)]
@@ -352,6 +358,7 @@ def test_a_missing_transition_stops_the_training_with_the_error_of_the_machine()
         train(env, "cdqn", steps=500, **SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("horizon", [1, 30])
 def test_a_refusal_inside_the_loop_is_the_error_of_the_machine(horizon):
     """Such products are not listed by themselves, so the run is made by hand."""
@@ -377,6 +384,7 @@ def test_a_refusal_inside_the_loop_is_the_error_of_the_machine(horizon):
     assert run.state.samples == run.agent.tables.position[3] < 2000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "train_every"), [(100, 3), (100, 7), (10, 1), (6, 6)])
 def test_the_target_network_is_copied_every_so_many_samples(target, train_every):
     env = letter()
@@ -395,6 +403,7 @@ def test_the_target_network_is_copied_every_so_many_samples(target, train_every)
     assert all(change // target == i + 1 for i, change in enumerate(changes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heads", [False, True])
 def test_a_table_of_the_target_network_changes_nothing_but_the_last_digits(heads):
     env, found = letter(), []
@@ -452,6 +461,7 @@ def test_ctrl_c_keeps_what_was_learned(monkeypatch):
 # Policies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", [{}, {"heads": True}, {"cells": "joint"}, {"cells": "scaled", "counters": "log"}]
 )
@@ -472,6 +482,7 @@ def test_a_network_is_saved_and_loaded_without_pickle(tmp_path, more):
         cranium.Policy.load(path, letter(times=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["cdqn", "cql"])
 def test_numbers_of_numpy_can_be_saved(tmp_path, learner):
     more = {} if learner == "cql" else {**SMALL, "batch": np.int64(4), "hidden": (np.int64(8),)}
@@ -496,6 +507,7 @@ def test_a_network_file_without_an_observation_encoding_is_read_as_one_hot(tmp_p
     assert np.array_equal(again.values(seen, start), policy.values(seen, start))
 
 
+@pytest.mark.slow
 def test_the_network_reads_observations_in_the_chosen_encoding():
     world = tabulate_product(find_product(letter())).world
     widths = {}
@@ -536,6 +548,7 @@ def test_heads_know_only_the_configurations_they_were_made_for():
         policy(np.array([0, 0, 0]), Configuration("counting", (57,)))
 
 
+@pytest.mark.slow
 def test_a_network_has_no_table():
     result = train(letter(), "dqn", steps=100, **SMALL)
     with pytest.raises(PolicyError, match="no table of values"):
@@ -610,6 +623,7 @@ def test_every_slot_of_a_large_replay_buffer_is_sampled_equally_often():
     assert len(np.unique(drawn)) > 0.95 * size * -np.expm1(-count / size)
 
 
+@pytest.mark.slow
 def test_a_small_replay_buffer_is_sampled_with_the_random_numbers_of_the_block():
     slots = jnp.arange(1 << 17, dtype=jnp.int32)
     replay = Transitions(*([slots] * len(Transitions._fields)))

@@ -40,6 +40,7 @@ def weights(result):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(result.policy.network)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["auto", "python"])
 def test_an_equinox_module_and_an_optax_optimiser_learn_from_their_seed(path):
     told = {"network": EquinoxNetwork(make), "optimiser": optax.adam(1e-3), "path": path}
@@ -54,6 +55,7 @@ def test_an_equinox_module_and_an_optax_optimiser_learn_from_their_seed(path):
     assert one.config.as_dict()["network"].startswith("EquinoxNetwork")
 
 
+@pytest.mark.slow
 def test_they_solve_a_task():
     result = cranium.train(
         letters(),
@@ -67,6 +69,7 @@ def test_they_solve_a_task():
     assert result.evaluation.solved
 
 
+@pytest.mark.slow
 def test_the_policy_of_an_equinox_module_is_saved_and_loaded(tmp_path):
     network = EquinoxNetwork(make)
     told = {"network": network, "warmup": 50, "evaluate_every": 60}

@@ -73,6 +73,7 @@ def batches(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "chosen", [Near(), Near(seen_only=True), Everything(sample=8), Near(sample=2)]
 )
@@ -126,6 +127,7 @@ def weights(result):
     return [np.asarray(leaf) for leaf in jax.tree.leaves(result.policy.network)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "chosen", "name"),
     [
@@ -147,6 +149,7 @@ def test_a_set_learns_in_the_compiled_loop_what_its_name_learns(learner, chosen,
         np.testing.assert_allclose(one, two, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_set_that_leaves_something_out_learns_something_else():
     told = {**SMALL, "steps": 150, "seed": 1}
     one, other = (train(letter(), "cdqn", configurations=s, **told) for s in (Near(), Everything()))
@@ -155,6 +158,7 @@ def test_a_set_that_leaves_something_out_learns_something_else():
     )
 
 
+@pytest.mark.slow
 def test_a_set_follows_configurations_that_are_added_in_training():
     machine = cranium.compile_language("A^N B^N")
     labelling = cranium.labelling_from_cells({1: "A", 5: "B"})
@@ -196,6 +200,7 @@ def one_step():
     return cranium.product(world, cranium.compile_language("A"), horizon=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["auto", "python"])
 def test_actions_are_drawn_from_the_probabilities_of_a_rule(path):
     told = {**SMALL, "warmup": 10_000, "path": path, "evaluation_episodes": 1, "log": True}
@@ -204,6 +209,7 @@ def test_actions_are_drawn_from_the_probabilities_of_a_rule(path):
     assert abs(result.log[:, 2].mean() - 0.25) < 0.06, "the first action succeeds, the last fails"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["auto", "python"])
 def test_epsilon_greedy_as_an_object_is_the_number(path):
     told = {**SMALL, "steps": 120, "seed": 2, "path": path, "evaluation_episodes": 1}
@@ -213,6 +219,7 @@ def test_epsilon_greedy_as_an_object_is_the_number(path):
         assert np.array_equal(a, b)
 
 
+@pytest.mark.slow
 def test_the_rules_of_the_package_are_followed():
     told = {**SMALL, "steps": 400, "log": True}
     shares = [
@@ -256,6 +263,7 @@ class OurAdam(NamedTuple):
         return jax.tree.map(lambda new, old: new - old, stepped, params), state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["cdqn", "ctd3"])
 def test_an_optimiser_from_outside_takes_the_steps(learner):
     env = letter((1, 2)) if learner == "cdqn" else gym.make("cranium/Point-visit-v0")

@@ -128,6 +128,7 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
     assert len(expected.log) == expected.episodes
 
 
+@pytest.mark.slow
 def test_a_schedule_over_episodes_is_constant_while_no_episode_ends():
     env, other = (make_row_product(100, horizon=horizon) for horizon in (1, 50))
     random, greedy = Schedule(1.0, 0.0, 1, unit="episodes"), Schedule(0.0, 0.0, 1)

@@ -324,6 +324,7 @@ def play(env, seed=0, **options):
     return train(env, "ql", seed=seed, discretise=lambda seen: int(seen[0]), **told)
 
 
+@pytest.mark.slow
 def test_a_world_with_at_most_four_successes_in_five_is_not_called_solved():
     results = [play(luck(0.8), seed, until="solved") for seed in range(40)]
     assert not any(result.evaluation.solved for result in results)
@@ -331,6 +332,7 @@ def test_a_world_with_at_most_four_successes_in_five_is_not_called_solved():
     assert any((result.curve[:, 1] > 0.9).any() for result in results), "it was lucky at times"
 
 
+@pytest.mark.slow
 def test_a_solved_task_was_confirmed_in_a_hundred_evaluation_episodes():
     result = play(luck(1.0), until="solved")
     assert result.samples_to_solve == 3

@@ -191,6 +191,7 @@ def test_parameters_of_the_pond_are_told_apart(other, name):
     assert found <= {f"parameter {name}", "parameter layout"}  # with its velocities
 
 
+@pytest.mark.slow
 def test_networks_are_refused_in_a_faster_or_noisier_world(tmp_path):
     path = tmp_path / "agent.npz"
     env = product_of(PointWorld(mail=1), "point-visit")
@@ -286,6 +287,7 @@ def test_what_another_python_compiled_is_not_compared():
     assert not differences(known, env)
 
 
+@pytest.mark.slow
 def test_the_code_of_a_labelling_is_the_same_in_every_process():
     text = "\n".join(
         [

@@ -65,6 +65,7 @@ def assert_tables(held, machine, seen):
         assert set(members) == {x for x in alive if space.configurations[x].counters in seen}
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_what_grew_is_what_would_have_been_made_at_once(data):
@@ -157,6 +158,7 @@ def costs(monkeypatch, learner, count, **told):
     return found, result.q.nbytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("learner", "told"),
     [

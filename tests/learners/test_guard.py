@@ -39,6 +39,7 @@ def learn(env, learner, steps=300, **more):
     return train(env, learner, steps=steps, **told, **more)
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("kind", [*LIARS, *DUMB])
 def test_wrappers_that_change_what_a_product_does_are_refused(kind, learner):

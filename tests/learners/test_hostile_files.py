@@ -79,6 +79,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", BOMBS)
 def test_an_array_that_is_no_part_of_a_policy_is_refused_before_it_is_unpacked(
     case, policy, tmp_path
@@ -112,6 +113,7 @@ def test_rows_of_nothing_do_not_become_objects(policy, tmp_path):
         cranium.Policy.load(path)
 
 
+@pytest.mark.slow
 def test_a_long_head_of_an_array_is_not_read(policy, tmp_path):
     path = tmp_path / "agent.npz"
     arrays = described(path, policy)

@@ -31,6 +31,7 @@ ENDLESS = pytest.mark.filterwarnings("ignore::cranium.errors.HorizonWarning")
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_both_paths_give_the_same_values(data):
@@ -304,6 +305,7 @@ def test_the_reward_is_not_lost_when_a_configuration_is_new():
     assert found[0].min() <= -1.5
 
 
+@pytest.mark.slow
 @ENDLESS
 def test_a_counter_without_a_limit_does_not_hang():
     machine = cranium.loads(

@@ -80,6 +80,7 @@ def option_tasks(draw):
     return draw(tasks(counters=0))
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_both_paths_are_the_naive_learner(data):
@@ -116,6 +117,7 @@ def alike(result, agent, live, other):
     assert np.array_equal(live.log, result.log)
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_there_is_an_option_for_every_way_out_that_some_label_takes(data):
@@ -180,6 +182,7 @@ def corridor(*transitions):
     return cranium.product(world, machine, horizon=50)
 
 
+@pytest.mark.slow
 def test_reward_functions_count_on_both_paths_and_levels():
     env = corridor(
         Transition(source="u", guard="bad", reward=RewardFunction("a", lambda s, a, t: 3.0 - a)),
@@ -229,6 +232,7 @@ def test_machines_with_counters_and_nonsense_are_refused():
         OptionsConfig(success_reward="much")
 
 
+@pytest.mark.slow
 def test_the_loop_does_the_same_without_the_compiler():
     name = f"{Path(__file__)}::test_both_paths_are_the_naive_learner"
     done = subprocess.run(

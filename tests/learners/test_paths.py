@@ -102,6 +102,7 @@ COUNTING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "learner"),
     [

@@ -33,6 +33,7 @@ def solved_after(env, learner="planner", steps=4000, every=20, seeds=10, **more)
     return np.median([result.samples_to_solve for result in found])
 
 
+@pytest.mark.slow
 @SLOW
 @given(seed=st.integers(0, 10**6), counters=st.integers(0, 2))
 def test_without_guesses_a_certain_world_is_solved_optimally(seed, counters):
@@ -61,6 +62,7 @@ def test_the_planner_values_what_is_known_as_value_iteration_does():
     assert (chosen.max(axis=1) > optimum.value - 1e-6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [1, 3, 5, (1, 5)])
 def test_the_planner_needs_a_seventh_of_the_samples_of_the_best_cql(times):
     env = make_letter_product(times)
@@ -73,12 +75,14 @@ def test_the_planner_needs_a_seventh_of_the_samples_of_the_best_cql(times):
     assert 7 * few < best
 
 
+@pytest.mark.slow
 def test_without_generalisation_the_planner_needs_a_fourth_of_the_samples_of_cql():
     env = make_letter_product(1)
     few = solved_after(env, generalise=False)
     assert 4 * few < solved_after(env, "cql", 100_000, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["mail-and-coffee", "mail-delivery"])
 def test_the_office_is_solved_by_all_seeds(task):
     env = gym.make(f"cranium/Office-{task}-v0")
@@ -86,6 +90,7 @@ def test_the_office_is_solved_by_all_seeds(task):
     assert 7 * few < solved_after(env, "cql", 300_000, 5000, seeds=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("observation", ["cell", "paper"])
 @pytest.mark.parametrize("times", [1, 3, (1, 3)])
 def test_labels_that_depend_on_something_hidden_are_split_by_configurations(observation, times):
@@ -144,6 +149,7 @@ def test_generalisation_needs_discrete_observations_and_planning_does_not():
     assert result.samples_to_solve == plain.samples_to_solve
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_how_often_somebody_looks_changes_nothing(data):
@@ -169,6 +175,7 @@ def test_nonsense_is_refused():
         train(make_letter_product(), "planner", steps=10, config=cranium.learners.TabularConfig())
 
 
+@pytest.mark.slow
 def test_it_does_the_same_without_the_compiler():
     code = (
         "import cranium, gymnasium;"
@@ -220,6 +227,7 @@ def bandit(*arms):
     return cranium.product(Bandit(*arms), IDLE, NEVER, horizon=20, add_ground_reward=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["compiled", "python"])
 def test_random_rewards_are_believed_by_their_means(path):
     """One arm pays 0.4, the other 10 with a chance of one in five."""
@@ -231,6 +239,7 @@ def test_random_rewards_are_believed_by_their_means(path):
     assert abs(np.mean([result.q[0, 0, 1] for result in found]) - 20) < 1
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_what_the_world_pays_is_valued_by_the_mean_of_what_was_seen(data):

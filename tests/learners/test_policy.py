@@ -68,6 +68,7 @@ def test_parallel_seeds_are_independent():
 # What it is worth
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_what_episodes_show():
     lake = gym.make("FrozenLake-v1", is_slippery=True)
     goal = cranium.labelling_from_cells({15: "goal"})
@@ -81,6 +82,7 @@ def test_an_evaluation_is_what_episodes_show():
     assert runs.lengths[0] == pytest.approx(exact.lengths[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_instances_can_be_chosen():
     result = train(
         make_letter_product((1, 3)), "cql", steps=60_000, instances={"two": {"times": {"A": 2}}}
@@ -153,6 +155,7 @@ def same(one, other):
     assert (one.about, one.world) == (other.about, other.world)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ql", "cql", "planner"])
 def test_a_policy_is_read_as_it_was_written(tmp_path, learner):
     env = make_letter_product((1, 2))
@@ -192,6 +195,7 @@ def test_a_policy_for_another_task_or_world_is_refused(tmp_path):
     cranium.Policy.load(path)
 
 
+@pytest.mark.slow
 def test_a_discretised_policy_needs_its_function(tmp_path):
     env = make_letter_product(1)
     result = train(env, "ql", steps=300, path="python", discretise=lambda seen: tuple(seen[:2]))

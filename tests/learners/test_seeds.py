@@ -33,6 +33,7 @@ def calls(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("env", "learner"),
     [
@@ -62,6 +63,7 @@ def weights(result):
     return jax.tree.leaves(result.policy.network)
 
 
+@pytest.mark.slow
 def test_train_every_holds_for_seeds_trained_together(calls):
     told = {"steps": 90, "train_every": 4, "evaluate_every": 90, "warmup": 20}
     (one, _) = train_seeds(letter(), "cdqn", seeds=(0, 1), **told)
@@ -71,6 +73,7 @@ def test_train_every_holds_for_seeds_trained_together(calls):
         np.testing.assert_allclose(part, other, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_seed_whose_training_has_ended_leaves_the_joint_loop(calls):
     rule = iter([False, False, True, False, False, False, False, False])
     results = train_seeds(
@@ -80,6 +83,7 @@ def test_a_seed_whose_training_has_ended_leaves_the_joint_loop(calls):
     assert [result.samples for result in results] == [200, 400]
 
 
+@pytest.mark.slow
 def test_a_streak_ends_a_seed_too():
     results = train_seeds(
         letter(), "cdqn", steps=3000, seeds=range(2), until=Streak(1), evaluate_every=3000
@@ -100,6 +104,7 @@ def test_tables_learn_one_after_the_other_exactly(calls):
         assert np.array_equal(result.q, alone.q)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["cql", "cdqn"])
 def test_seeds_that_share_an_environment_do_not_disturb_each_other(learner, calls):
     told = {"steps": 150, "path": "python", "evaluate_every": 150, "evaluation_episodes": 1}

@@ -34,6 +34,7 @@ def seen_by(env, learner, path, steps):
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.data())
 def test_tables_and_networks_have_seen_the_same_counters(data):
@@ -47,6 +48,7 @@ def test_tables_and_networks_have_seen_the_same_counters(data):
         assert seen_by(env, learner, path, steps) == wanted, (learner, path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "path"), PATHS)
 def test_counters_at_termination_or_truncation_are_not_seen(learner, path):
     """After two As the horizon is reached; a C ends with five more: neither is acted in."""

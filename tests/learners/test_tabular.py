@@ -31,6 +31,7 @@ from cranium.worlds import LetterEnv, LetterSpec, TabularWorld
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data())
 def test_the_compiled_loop_is_the_naive_one(data):
@@ -78,6 +79,7 @@ def test_with_learning_rate_one_a_deterministic_world_is_learned_exactly(learner
     assert np.abs(learned - exact).max() < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ql", "cql"])
 @settings(max_examples=8, phases=[Phase.generate])
 @given(seed=st.integers(0, 10**6), counters=st.integers(0, 1))
@@ -115,6 +117,7 @@ def test_shaping_leaves_the_optimal_policy_as_it_is():
         assert result.evaluation.lengths.tolist() == [21]
 
 
+@pytest.mark.slow
 def test_counterfactuals_need_fewer_samples_than_q_learning_and_shaping_fewer_still():
     def samples(learner, **more):
         found = [
@@ -238,6 +241,7 @@ def test_nonsense_is_refused():
         TabularConfig(exploration=Visits())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -54,6 +54,7 @@ def results_of(folder: Path) -> dict[str, object]:
     return {path.name: same(read_record(path)) for path in folder.glob("*-*.json")}
 
 
+@pytest.mark.slow
 def test_a_killed_study_loses_nothing_runs_nothing_twice_and_ends_as_if_undisturbed(
     tmp_path: Path,
 ) -> None:
@@ -97,6 +98,7 @@ def test_a_killed_study_loses_nothing_runs_nothing_twice_and_ends_as_if_undistur
     assert results_of(records) == results_of(file.parent / "whole")
 
 
+@pytest.mark.slow
 def test_two_processes_in_one_folder_run_every_trial_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     file = write_logged(tmp_path / "shared", log)
@@ -108,6 +110,7 @@ def test_two_processes_in_one_folder_run_every_trial_once(tmp_path: Path) -> Non
     assert len(records_in(file.parent / "results" / "parcels")) == TRIALS
 
 
+@pytest.mark.slow
 def test_results_are_read_after_the_file_of_the_study_is_gone(tmp_path: Path) -> None:
     file = write_warehouse(tmp_path / "gone")
     finish(start(file))

@@ -71,6 +71,7 @@ def test_the_table_is_that_of_the_world(first):
     assert (optimum.success_rate, optimum.expected_length) == (1, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [1, -3])
 @pytest.mark.parametrize("learner", ["ql", "cql", "crm", "hrm", "planner"])
 @pytest.mark.parametrize("path", ["compiled", "python"])
@@ -84,6 +85,7 @@ def test_every_learner_does_what_it_claims(first, learner, path):
     assert cranium.evaluate(env, policy).solved
 
 
+@pytest.mark.slow
 def test_networks_do_what_they_claim():
     pytest.importorskip("jax")
     env = task_of(1)
@@ -201,6 +203,7 @@ class Forgetful(LetterEnv):
         return super().outcomes(self.state or state, action)
 
 
+@pytest.mark.slow
 def test_every_finite_world_is_compared_with_its_own_steps():
     world = Forgetful([LetterSpec("A", (0, 0))], rows=3, columns=3, start=(2, 2))
     env = cranium.product(world, cranium.compile_language("A"), horizon=50)

@@ -46,6 +46,7 @@ def values(policy):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", [12, 19, 20, 30, 101, 250])
 @pytest.mark.parametrize("horizon", [None, 500, 15])
 def test_solve_and_training_know_when_the_environment_cuts_off_by_itself(clock, horizon):
@@ -72,6 +73,7 @@ def test_training_ends_its_episodes_when_the_environment_does():
     assert values(compiled.policy) == values(live.policy)
 
 
+@pytest.mark.slow
 def test_the_table_says_when_episodes_are_cut_off():
     assert enumerate_env(Corridor(clock=30), far).horizon == 30
     assert enumerate_env(Corridor(), far).horizon is None
@@ -97,6 +99,7 @@ class Named(Corridor):
     max_steps = 12_000
 
 
+@pytest.mark.slow
 def test_what_an_environment_says_of_its_clock_is_where_to_look_and_not_believed():
     assert enumerate_env(Named(), far).horizon is None
     assert enumerate_env(Named(clock=30), far).horizon == 30
@@ -194,6 +197,7 @@ def test_an_action_that_wears_out_is_found(action):
         enumerate_env(Worn(), far, longest=400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", [3, 99, 101, 777, 5000])
 def test_a_clock_that_ends_episodes_is_refused(clock):
     env = Corridor(clock=clock, ends=True)
@@ -205,6 +209,7 @@ def test_a_clock_that_ends_episodes_is_refused(clock):
     assert result.path == "python", "what cannot be listed steps by itself"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("clock", [3, 40])
 def test_a_clock_that_ends_episodes_can_be_told_apart(clock):
     key = lambda env, seen: (int(seen), env.unwrapped.time)  # noqa: E731
@@ -214,6 +219,7 @@ def test_a_clock_that_ends_episodes_can_be_told_apart(clock):
     assert optimum.success_rate == (clock >= 4)
 
 
+@pytest.mark.slow
 def test_a_cut_that_depends_on_more_than_the_number_of_steps_is_refused():
     with pytest.raises(WorldError, match="truncated an episode by itself after") as problem:
         enumerate_env(Corridor(clock=25, counts=(1,)), far)
@@ -252,6 +258,7 @@ def test_an_environment_with_a_model_has_its_clock_found_too():
         cranium.solve(cranium.product(Listed(clock=150, ends=True), ROUNDS, near))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(
     clock=st.one_of(st.none(), st.integers(1, 60)),
@@ -272,6 +279,7 @@ def test_what_is_solved_is_what_really_happens(clock, horizon, rounds, pit):
     assert (float(success), length) == (optimum.success_rate, optimum.expected_length)
 
 
+@pytest.mark.slow
 def test_minigrid_counts_its_steps():
     minigrid = pytest.importorskip("minigrid")
     assert minigrid
@@ -320,6 +328,7 @@ def test_time_limits_around_it_are_as_they_were_after_it_was_listed():
     assert env._max_episode_steps == 20
 
 
+@pytest.mark.slow
 def test_a_product_without_a_horizon_is_walked_as_far_as_the_environment_says():
     env = cranium.product(Named(clock=12_000), cranium.compile_language("far"), far)
     assert cranium.solve(env).product.world.horizon == 12_000

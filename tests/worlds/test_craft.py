@@ -133,6 +133,7 @@ def check_map(world):
     assert set(world.at.values()) == set(PLACES)
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(size=st.integers(5, 16), seed=st.integers(0, 10**9))
 def test_random_maps_have_every_place_in_reach_and_come_from_the_seed(size, seed):

@@ -54,6 +54,7 @@ def test_the_recipes_are_those_of_the_catalogue():
         assert machine.is_reward_machine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", RECIPES)
 def test_a_machine_accepts_exactly_the_words_of_its_recipe(item):
     machine = cranium.library.load(f"craft-{item}")
@@ -68,6 +69,7 @@ def test_a_machine_accepts_exactly_the_words_of_its_recipe(item):
     assert accepted > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", RECIPES)
 @settings(max_examples=80)
 @given(data=st.data())
@@ -194,6 +196,7 @@ def test_planks_and_cloths_are_counted_apart():
     assert sum(map(planks_and_cloths, words)) > 10
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(data=st.data())
 def test_planks_and_cloths_in_long_words(data):
@@ -256,6 +259,7 @@ def test_the_tasks_that_count_are_solved_on_every_map(task, options):
     assert optimum.success_rate == pytest.approx(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", COUNTING)
 @pytest.mark.parametrize(("learner", "budget"), [("cql", 100_000), ("planner", 3_000)])
 def test_the_tasks_that_count_are_learned(task, learner, budget):
@@ -266,6 +270,7 @@ def test_the_tasks_that_count_are_learned(task, learner, budget):
     assert result.evaluation.success.tolist() == [1] * 6  # 1 to 3 pieces of wood, 1 or 2 of grass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", COUNTING)
 def test_the_learned_values_are_the_exact_ones(task):
     env = make_product("CraftCount", task)

@@ -88,6 +88,7 @@ def test_the_paper_sees_the_letter_that_is_there():
     assert env.vocabulary[letter - 1] == "B"
 
 
+@pytest.mark.slow
 def test_only_with_the_markov_observation_is_a_label_a_function_of_what_is_observed():
     machine = cranium.library.load("anbcdn")
     for view, sound in (("markov", True), ("paper", True), ("cell", False)):

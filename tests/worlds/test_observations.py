@@ -22,6 +22,7 @@ SMALL = arrays.arrays(
 )
 
 
+@pytest.mark.slow
 @given(SMALL, st.sampled_from([np.int8, np.uint8, np.int32, np.int64, np.float32, np.float64]))
 def test_the_dtype_of_an_array_does_not_matter(array, dtype):
     assert (
@@ -32,6 +33,7 @@ def test_the_dtype_of_an_array_does_not_matter(array, dtype):
     assert hash(observation_key(array.astype(dtype))) == hash(observation_key(array))
 
 
+@pytest.mark.slow
 @given(SMALL, SMALL)
 def test_other_numbers_or_another_shape_are_another_observation(one, other):
     same = one.shape == other.shape and np.array_equal(one, other)

@@ -117,6 +117,7 @@ coordinates = st.floats(0, 1, width=32)
 discs = st.tuples(st.tuples(coordinates, coordinates), st.floats(0.0625, 0.5, width=32))
 
 
+@pytest.mark.slow
 @given(
     st.lists(discs, min_size=1, max_size=4),
     st.tuples(coordinates, coordinates),
