@@ -58,7 +58,7 @@ REWARDS = (0.0, 1.0, -0.5, RewardFunction("early", early), RewardFunction("late"
 
 @settings(max_examples=60)
 @given(specs(rewards=REWARDS), st.booleans(), st.booleans(), st.sampled_from(["seen", "reachable"]))
-def test_what_is_imagined_is_what_the_machine_does(spec, vectors, ground, kind):
+def test_counterfactual_transitions_are_those_of_the_machine(spec, vectors, ground, kind):
     machine = build_for_tables(spec)
     clocks = [Clock(i, spec.propositions) for i in range(2)]
     encoding = BoxEncoding("raw") if vectors else DictEncoding()
@@ -252,7 +252,7 @@ def test_a_configuration_whose_reward_function_fails_is_not_counterfactual_there
         algorithm(*counterfactual(clock, machine)).learn(20)  # the one that is really paid
 
 
-def test_labels_that_no_guard_tells_apart_are_one(machine):
+def test_labels_that_satisfy_the_same_guards_are_relabelled_alike(machine):
     names = [f"P{i}" for i in range(9)]
     task = cranium.loads(
         f"""
@@ -312,7 +312,7 @@ def test_dqn_learns_and_the_same_seed_gives_the_same_result():
 
 
 @pytest.mark.parametrize("kind", [sb3.SAC, sb3.TD3])
-def test_the_point_world_with_its_own_tasks(kind):
+def test_continuous_actions_are_stored_for_the_tasks_of_the_point_world(kind):
     env, replay = counterfactual(
         make_vec_env("cranium/Point-deliver-v0", 3), counterfactual_ratio=0.8
     )
@@ -331,7 +331,7 @@ def test_the_examples_run(name):
 
 
 @pytest.mark.parametrize(("tape", "ends"), [("AAB", ()), ("AAC", ()), ("ABAA", (2,)), ("AAAA", ())])
-def test_the_counters_that_are_seen_are_those_of_tables_and_networks(tape, ends):
+def test_the_seen_counters_are_those_of_the_tabular_and_deep_learners(tape, ends):
     """A step is stored from where it began: the last one leads to what is not stored from yet."""
     for steps in (1, 2, 3, 7, 20):
         env = cranium.product(

@@ -66,7 +66,7 @@ def test_a_replay_buffer_can_be_saved_and_training_continues(tmp_path):
         pickle.dumps(model.replay_buffer)
 
 
-def test_a_buffer_that_is_given_to_another_run_finds_out_where_the_machine_is(machine):
+def test_an_unpickled_replay_buffer_continues_in_the_middle_of_an_episode(machine):
     clock = Clock(ends=0.02)
     env, replay = counterfactual(clock, machine, counter_limit=30, encoding=BoxEncoding("log"))
     model = algorithm(env, replay).learn(30)
@@ -75,7 +75,7 @@ def test_a_buffer_that_is_given_to_another_run_finds_out_where_the_machine_is(ma
     check(model.replay_buffer, [clock], machine)
 
 
-def test_buffers_say_what_they_take(machine):
+def test_replay_buffers_name_the_encoding_that_they_need(machine):
     vector, _ = counterfactual(Clock(), machine, counter_limit=3)
     dictionary, _ = counterfactual(cranium.product(Clock(), machine, counter_limit=3))
     boxes, dictionaries = CounterfactualReplayBuffer, CounterfactualDictReplayBuffer
@@ -128,7 +128,7 @@ def test_ground_observations_that_stable_baselines_cannot_read_are_refused(groun
     algorithm(*counterfactual(world, machine, counter_limit=3), learning_starts=5).learn(12)
 
 
-def test_environments_side_by_side_have_one_task(machine):
+def test_vector_environments_with_different_tasks_are_refused(machine):
     def vec(*settings):
         make = [
             lambda s=s: counterfactual(Clock(), **{"counter_limit": 3, **s})[0] for s in settings
@@ -166,7 +166,7 @@ def test_reachable_configurations_are_counterfactual_within_the_given_counter_li
 
 
 @pytest.mark.parametrize("cells", ["one-hot", "joint", "scaled"])
-def test_environments_that_see_other_cells_are_told_apart(cells):
+def test_vector_environments_with_different_observation_features_are_refused(cells):
     def made(rows, columns):
         letters = [LetterSpec("A", (0, 0))]
         world = LetterEnv(letters, rows=rows, columns=columns, start=(1, 1))

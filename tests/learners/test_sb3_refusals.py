@@ -74,7 +74,7 @@ def test_normalising_the_machine_is_refused(machine):
     algorithm(env, replay, learning_starts=10).learn(30)
 
 
-def test_what_would_be_wrong_is_refused(machine):
+def test_unsupported_settings_of_the_replay_buffer_are_refused(machine):
     env, replay = counterfactual(Clock(), machine, counter_limit=3)
     with pytest.raises(InvalidArgumentError, match="the episode may go on there"):
         algorithm(env, replay, optimize_memory_usage=True)
@@ -110,7 +110,7 @@ def test_what_would_be_wrong_is_refused(machine):
         counterfactual("CartPole-v1")
 
 
-def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
+def test_wrappers_that_change_rewards_ends_or_info_of_the_product_are_refused(machine):
     inner = counterfactual(Clock(events=frozenset("A"), ends=0), machine, counter_limit=3)[0]
     wrapped = {
         "around the product ends episodes": Ending(inner),
@@ -151,13 +151,13 @@ def test_wrappers_that_change_what_the_product_says_are_found_out(machine):
     ],
     ids=["the ground ends", "the horizon", "the machine ends"],
 )  # fmt: skip
-def test_wrappers_that_hide_how_episodes_end_are_found_out(machine, world):
+def test_wrappers_that_hide_termination_or_truncation_are_refused(machine, world):
     with pytest.raises(WorldError, match="around the product hides the end of an episode"):
         algorithm(*counterfactual(Hiding(world(machine)))).learn(60)
 
 
 @pytest.mark.parametrize("kind", LIARS)
-def test_what_tables_and_networks_refuse_is_refused_here_too(kind):
+def test_the_wrappers_that_tabular_and_deep_learners_refuse_are_refused_here_too(kind):
     cells = cranium.labelling_from_cells({1: "A", 2: "B"})
     task = cranium.compile_language("A B")
     env = cranium.product(Walk(), task, cells, horizon=4, encoding=BoxEncoding())
@@ -228,7 +228,7 @@ def test_nothing_is_recorded_before_the_first_reset():
 
 
 @pytest.mark.parametrize("kind", ["f4", "i8"])
-def test_how_an_episode_ended_is_kept_as_it_was(machine, kind):
+def test_terminal_observations_are_stored_without_normalisation(machine, kind):
     clocks = [Clock(i, kind=kind) for i in range(2)]
     settings = {"counter_limit": 4, "encoding": DictEncoding()}
     make = [lambda c=c: counterfactual(c, machine, **settings)[0] for c in clocks]
@@ -245,7 +245,7 @@ def test_how_an_episode_ended_is_kept_as_it_was(machine, kind):
 
 
 @pytest.mark.parametrize("encoding", [BoxEncoding(), DictEncoding()])
-def test_what_is_handed_over_is_not_written_into(machine, encoding):
+def test_add_does_not_write_into_its_arguments(machine, encoding):
     env, replay = counterfactual(Clock(ends=0.9), machine, counter_limit=4, encoding=encoding)
     buffer = algorithm(env, replay).replay_buffer
     shown, _ = env.reset()
@@ -283,7 +283,7 @@ def test_normalised_terminal_observations_without_the_originals_are_refused(mach
     algorithm(env, replay, learning_starts=40).learn(100)
 
 
-def test_an_evaluation_in_the_environment_of_the_training_is_named(machine):
+def test_an_evaluation_in_the_training_environment_is_an_error(machine):
     env, replay = counterfactual(
         Clock(ends=0.0), machine, counter_limit=30, horizon=9, encoding=BoxEncoding("raw")
     )
@@ -293,7 +293,7 @@ def test_an_evaluation_in_the_environment_of_the_training_is_named(machine):
         model.learn(200, callback=watching)
 
 
-def test_rewards_that_change_are_named_and_great_ones_lose_nothing():
+def test_rewards_that_change_are_an_error_and_large_ones_keep_their_precision():
     clock = Clock(events=frozenset("A"), ends=0.0)
     great = cranium.loads(
         "{propositions: [A], initial: u, transitions: [{from: u, when: A, reward: great}]}",
