@@ -61,8 +61,8 @@ class CodeCache(FunctionCache):
         try:
             super().save_overload(sig, data)
         except OSError as problem:
-            told = problem.strerror or problem
-            _say_once(f"compiled code cannot be kept in {self._cache_path}: {told}")
+            reason = problem.strerror or problem
+            _say_once(f"compiled code cannot be kept in {self._cache_path}: {reason}")
 
 
 class _Files(IndexDataCacheFile):

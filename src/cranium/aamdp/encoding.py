@@ -288,8 +288,8 @@ class TabularEncoding(Encoding):
         >>> import cranium
         >>> from cranium.worlds import LetterEnv
         >>> machine = cranium.library.load("anbcdn")
-        >>> told = {"horizon": 100, "counter_limit": 2, "encoding": TabularEncoding()}
-        >>> env = cranium.product(LetterEnv(), machine, **told)
+        >>> options = {"horizon": 100, "counter_limit": 2, "encoding": TabularEncoding()}
+        >>> env = cranium.product(LetterEnv(), machine, **options)
         >>> observation, _ = env.reset(seed=0)
         >>> env.observation_space, env.encoding.decode(observation)[1]
         (Discrete(864), Configuration(state='counting', counters=(0,)))

@@ -265,13 +265,13 @@ def check_labelling(
     check_count("steps", steps)
     report = LabelReport()
     known: dict[Hashable, tuple[tuple[Any, Any, Any], dict[frozenset[str], None]]] = {}
-    watch = PersistentEventDetector(automaton)
+    detector = PersistentEventDetector(automaton)
     for transition, events, begins in _random_steps(
         env, choose_labelling(env, labelling), steps, seed
     ):
         if begins:
-            watch.begin()
-        watch.read(events)
+            detector.begin()
+        detector.read(events)
         report.steps += 1
         report.seen[events] = report.seen.get(events, 0) + 1
         key = tuple(observation_key(part) for part in transition)
@@ -285,7 +285,7 @@ def check_labelling(
         for transition, labels in known.values()
         if len({label & read for label in labels}) > 1
     ]
-    report.persistent = watch.findings()
+    report.persistent = detector.findings()
     if report.persistent and warn:
         warnings.warn(str(report.persistent[0]), PersistentEventWarning, stacklevel=2)
     if report.ambiguous and warn:

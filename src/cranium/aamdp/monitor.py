@@ -92,8 +92,8 @@ class MonitorStatus:
             >>> monitor.update(None, "look", "A").info["counters"]
             (1,)
         """
-        told = task_info(self.label, self.configuration, success=self.success)
-        return MappingProxyType({**told, "ground_terminated": self.ground_terminated})
+        info = task_info(self.label, self.configuration, success=self.success)
+        return MappingProxyType({**info, "ground_terminated": self.ground_terminated})
 
 
 class Monitor:

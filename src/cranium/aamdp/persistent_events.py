@@ -62,12 +62,12 @@ class PersistentEventDetector:
 
     Example:
         >>> import cranium
-        >>> watch = PersistentEventDetector(cranium.compile_language("A B"))
+        >>> detector = PersistentEventDetector(cranium.compile_language("A B"))
         >>> for _ in range(4):
-        ...     watch.begin()
+        ...     detector.begin()
         ...     for label in ("A", "A", "A", "B"):
-        ...         watch.read(frozenset(label))
-        >>> [tuple(found) for found in watch.findings()]
+        ...         detector.read(frozenset(label))
+        >>> [tuple(found) for found in detector.findings()]
         [('A', 3, 4, 4)]
     """
 

@@ -105,11 +105,15 @@ class AutomatonAugmentedMDP(
             )
         # Without a specification there is nothing to make the product around again; where
         # gymnasium.make gives one later, its entry point has made the product, and will again.
-        given: dict[str, Any] = {} if env.spec is None else {"automaton": automaton}
-        if given:
-            given |= {"labelling": labelling, "horizon": horizon, "counter_limit": counter_limit}
-            given |= {"add_ground_reward": add_ground_reward, "encoding": copy.copy(encoding)}
-        gym.utils.RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **given)
+        arguments: dict[str, Any] = {} if env.spec is None else {"automaton": automaton}
+        if arguments:
+            arguments |= {
+                "labelling": labelling,
+                "horizon": horizon,
+                "counter_limit": counter_limit,
+            }
+            arguments |= {"add_ground_reward": add_ground_reward, "encoding": copy.copy(encoding)}
+        gym.utils.RecordConstructorArgs.__init__(self, _disable_deepcopy=True, **arguments)
         gym.Wrapper.__init__(self, env)
         self.automaton = automaton
         self.labelling = choose_labelling(env, labelling)
@@ -209,8 +213,8 @@ class AutomatonAugmentedMDP(
         self._node = node = self._moves.node_of(self.automaton.start)
         self._observation = copy_observation(observation)
         self.steps_left = self.horizon or -1
-        told = task_info(frozenset(), node.configuration, success=False)
-        return node.encode(copy_observation(observation)), {**info, **told}
+        task_part = task_info(frozenset(), node.configuration, success=False)
+        return node.encode(copy_observation(observation)), {**info, **task_part}
 
     def step(self, action: object) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
         """Take an action in the environment; the automaton reads the events of the step.
@@ -237,17 +241,17 @@ class AutomatonAugmentedMDP(
             self.steps_left = 0  # an error below ends the episode, because the world has moved on
             events = self.labelling(self._observation, action, after)
         try:
-            self._node, encode, state, counters, reward, ended, told = self._node.moves[events]
+            self._node, encode, state, counters, reward, ended, task_part = self._node.moves[events]
         except (KeyError, TypeError):
             self.steps_left = 0
             move = self._moves.find(self._node, events)
-            self._node, encode, state, counters, reward, ended, told = move
+            self._node, encode, state, counters, reward, ended, task_part = move
         if world is None:
             reward, info = self._pay(reward, own, info, action, after)
             after, self._observation = copy_observation(after), copy_observation(after)
         else:
             self._observation = after
-        info = {**info, **told} if info else told.copy()
+        info = {**info, **task_part} if info else task_part.copy()
         if ended or terminated or truncated or left == 1:
             if terminated:
                 info["ground_terminated"] = True
@@ -280,7 +284,7 @@ class AutomatonAugmentedMDP(
         if ground is not None:
             info = {**info, "ground_reward": ground}
         elif "ground_reward" in info:  # of a product inside this one, say
-            info = {key: told for key, told in info.items() if key != "ground_reward"}
+            info = {key: value for key, value in info.items() if key != "ground_reward"}
         return total, info
 
     def __getstate__(self) -> dict[str, Any]:

@@ -164,8 +164,8 @@ def task_info(
     """Return the part of ``info`` that is about the task.
 
     Example:
-        >>> told = task_info(frozenset({"A"}), Configuration("counting", (1,)), success=False)
-        >>> told["machine_state"], told["counters"]
+        >>> info = task_info(frozenset({"A"}), Configuration("counting", (1,)), success=False)
+        >>> info["machine_state"], info["counters"]
         ('counting', (1,))
     """
     over = is_overflow(configuration)

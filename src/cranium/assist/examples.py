@@ -37,11 +37,11 @@ Examples = Mapping[str, object] | Iterable[Example] | None
 KINDS = {"accept": True, "reject": False}
 
 
-def parse_examples(given: Examples, events: Iterable[str]) -> tuple[Example, ...]:
+def parse_examples(data: Examples, events: Iterable[str]) -> tuple[Example, ...]:
     """Read examples as a user gives them, and check the names of their events.
 
     Args:
-        given: A mapping with sequences to ``"accept"`` and to ``"reject"``, or objects of the class
+        data: A mapping with sequences to ``"accept"`` and to ``"reject"``, or objects of the class
             :class:`Example`. Every second sequence of each kind in a mapping is held out. The key
             ``"held_out"``, with a mapping of the same form, names those to be held out instead.
         events: The names of the events.
@@ -55,19 +55,19 @@ def parse_examples(given: Examples, events: Iterable[str]) -> tuple[Example, ...
         cranium.errors.InvalidArgumentError: an example has no such event: 'c'
           fix: known: a, b
     """
-    if given is None:
+    if data is None:
         return ()
     known = list(events)
-    if isinstance(given, Mapping):
-        return _check_consistency(tuple(_parse_mapping(given, known)))
-    if isinstance(given, Iterable) and not isinstance(given, str):
-        found = tuple(given)
+    if isinstance(data, Mapping):
+        return _check_consistency(tuple(_parse_mapping(data, known)))
+    if isinstance(data, Iterable) and not isinstance(data, str):
+        found = tuple(data)
         if all(isinstance(example, Example) for example in found):
             for example in found:
                 _parse_word(example.word, known)
             return _check_consistency(found)
     raise InvalidArgumentError(
-        f"examples are sequences of events that must be accepted or rejected, not {shorten(given)}",
+        f"examples are sequences of events that must be accepted or rejected, not {shorten(data)}",
         fix='examples={"accept": ["mail person"], "reject": ["person"]}',
     )
 
@@ -80,15 +80,15 @@ def _check_consistency(examples: tuple[Example, ...]) -> tuple[Example, ...]:
     return examples
 
 
-def _parse_mapping(given: Mapping[str, object], known: list[str]) -> Iterator[Example]:
-    for name in given:
+def _parse_mapping(data: Mapping[str, object], known: list[str]) -> Iterator[Example]:
+    for name in data:
         if name not in (*KINDS, "held_out"):
             raise InvalidArgumentError(
                 f'examples have the keys "accept", "reject" and "held_out", not {shorten(name)}'
             )
-    held_out = given.get("held_out")
+    held_out = data.get("held_out")
     for kind, accepted in KINDS.items():
-        for index, word in enumerate(_check_list(given.get(kind))):
+        for index, word in enumerate(_check_list(data.get(kind))):
             # A model can fit what it is shown without understanding the task.
             is_held_out = held_out is None and index % 2 == 1
             yield Example(_parse_word(word, known), accepted, is_held_out)
@@ -103,22 +103,22 @@ def _parse_mapping(given: Mapping[str, object], known: list[str]) -> Iterator[Ex
             yield Example(_parse_word(word, known), accepted, held_out=True)
 
 
-def _check_list(given: object) -> Iterable[object]:
-    if given is None:
+def _check_list(data: object) -> Iterable[object]:
+    if data is None:
         return ()
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(data, str) or not isinstance(data, Iterable):
         raise InvalidArgumentError(
-            f"examples are a list of sequences, not {shorten(given)}", fix='["mail person"]'
+            f"examples are a list of sequences, not {shorten(data)}", fix='["mail person"]'
         )
-    return given
+    return data
 
 
-def _parse_word(given: object, known: list[str]) -> tuple[str, ...]:
-    if not isinstance(given, Iterable):
+def _parse_word(data: object, known: list[str]) -> tuple[str, ...]:
+    if not isinstance(data, Iterable):
         raise InvalidArgumentError(
-            f"an example is a sequence of events, not {shorten(given)}", fix='"mail person"'
+            f"an example is a sequence of events, not {shorten(data)}", fix='"mail person"'
         )
-    names = tuple(given.split()) if isinstance(given, str) else tuple(given)
+    names = tuple(data.split()) if isinstance(data, str) else tuple(data)
     for name in names:
         if name not in known:
             unknown = UnknownNameError.of("event", name, known)

@@ -159,9 +159,9 @@ class Alphabet:
         return f"Alphabet({list(self.propositions)!r})"
 
 
-def _no_label(given: object) -> LabelError:
+def _no_label(value: object) -> LabelError:
     return LabelError(
-        f"a label is a name, a collection of names or a bitmask, not {shorten(given)}"
+        f"a label is a name, a collection of names or a bitmask, not {shorten(value)}"
     )
 
 

@@ -216,7 +216,7 @@ class CountingRewardAutomaton(LabelledProgram):
             raise LabelError(f"a word is text or a sequence of labels, not {shorten(word)}")
         labels = parse_word(word) if isinstance(word, str) else list(word)
         bits = [self.alphabet.label(label) for label in labels]
-        given = None if experiences is None else tuple(experiences)
+        triples = None if experiences is None else tuple(experiences)
         configuration, steps = self.start, []
         try:
             for label in bits:
@@ -231,11 +231,13 @@ class CountingRewardAutomaton(LabelledProgram):
                 configuration = step.configuration
                 steps.append(step)
         except RunError as problem:
-            problem.trace = self._trace(bits, steps, given)
+            problem.trace = self._trace(bits, steps, triples)
             raise
-        if given is not None and len(given) < len(steps):
-            raise RewardError(f"{len(steps)} labels were read, but {len(given)} experiences given")
-        return self._trace(bits, steps, given)
+        if triples is not None and len(triples) < len(steps):
+            raise RewardError(
+                f"{len(steps)} labels were read, but {len(triples)} experiences given"
+            )
+        return self._trace(bits, steps, triples)
 
     def place_of(self, *path: str | int) -> Place | None:
         """Return the position of a part of the machine in the text that it was read from.
@@ -256,7 +258,7 @@ class CountingRewardAutomaton(LabelledProgram):
     # Implementation
 
     def _trace(
-        self, bits: list[int], steps: list[Step], given: tuple[Experience, ...] | None
+        self, bits: list[int], steps: list[Step], triples: tuple[Experience, ...] | None
     ) -> Trace:
         last = steps[-1].configuration if steps else self.start
         return Trace(
@@ -265,7 +267,7 @@ class CountingRewardAutomaton(LabelledProgram):
             steps=tuple(steps),
             ended=self.is_terminal(last),
             succeeded=self.is_accepting(last),
-            experiences=given,
+            experiences=triples,
         )
 
     # Checks, copies and comparison

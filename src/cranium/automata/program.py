@@ -237,8 +237,8 @@ class CounterProgram:
     def check_configuration(self, configuration: tuple[str, tuple[int, ...]]) -> Configuration:
         """Check that a configuration, or a plain pair, belongs to this machine, and return it."""
         try:
-            state, given = configuration
-            counters = _whole_numbers(given)
+            state, values = configuration
+            counters = _whole_numbers(values)
         except (AttributeError, OverflowError, TypeError, ValueError):
             raise CounterRuleError(
                 f"a configuration is a state and its counters, not {shorten(configuration)}"

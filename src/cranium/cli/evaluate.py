@@ -84,11 +84,11 @@ def evaluate(
         policy = cranium.Policy.load(agent).with_unknown(unknown)
         recipe = _read_recipe(policy, agent)
         entry = _find_recorded_world(agent, recipe, world, labels)
-        given = parse_world_options(options)
+        overrides = parse_world_options(options)
         _check_recorded_options(
-            agent, {name: value for name, value in recipe.options.items() if name not in given}
+            agent, {name: value for name, value in recipe.options.items() if name not in overrides}
         )
-        settings = {**options_from_json(recipe.options), **given}
+        settings = {**options_from_json(recipe.options), **overrides}
         limit = horizon or _check_recorded_horizon(agent, recipe.horizon)
         env = entry.make_env(policy.automaton, settings, horizon=limit)
         with show_status("evaluating"):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from cranium.counterfactual.wrapper_checks import TOLD
+from cranium.counterfactual.wrapper_checks import INFO_KEYS
 from cranium.worlds.protocols import Observation
 
 __all__ = ["final_observations", "is_reset", "split_infos"]
 
 RECORDED = ("transition", "episode_step", "product_truncated", "fingerprint")
-KEYS = (*TOLD, *RECORDED, "ground_reward", "TimeLimit.truncated")
+KEYS = (*INFO_KEYS, *RECORDED, "ground_reward", "TimeLimit.truncated")
 """The keys that a replay buffer reads."""
 
 

@@ -19,7 +19,7 @@ from cranium.tables.space import MOST_LISTED
 __all__ = ["choose_set"]
 
 
-def choose_set(given: AnyConfigurationSet | None, encoding: Encoding) -> ConfigurationSet:
+def choose_set(configurations: AnyConfigurationSet | None, encoding: Encoding) -> ConfigurationSet:
     """Return the set that was asked for, or the default for a product.
 
     The default is every reachable configuration, if a ``counter_limit`` was given and there are at
@@ -27,13 +27,13 @@ def choose_set(given: AnyConfigurationSet | None, encoding: Encoding) -> Configu
     high that no episode passes it, and most configurations below it never occur.
     """
     limit = encoding.counter_limit
-    if given is None:
+    if configurations is None:
         if limit is not None and encoding.can_overflow:
             with suppress(SpaceError):
                 reachable_configurations(encoding.automaton, limit, max_configurations=MOST_LISTED)
                 return Reachable()
         return Seen()
-    chosen = configuration_set(given)
+    chosen = configuration_set(configurations)
     unlimited = type(chosen) is Reachable and chosen.limit is None and not chosen.seen_only
     if unlimited and limit is None:
         raise InvalidArgumentError(

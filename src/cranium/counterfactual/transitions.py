@@ -22,7 +22,7 @@ from cranium.counterfactual.known import KnownConfigurations
 from cranium.counterfactual.recorder import fingerprint
 from cranium.counterfactual.relabel import relabel
 from cranium.counterfactual.sets import ConfigurationSet, Current
-from cranium.counterfactual.wrapper_checks import check_end, check_reward, check_steps, check_told
+from cranium.counterfactual.wrapper_checks import check_end, check_info, check_reward, check_steps
 from cranium.errors import CraniumError, RunError, WorldError
 from cranium.tables.configurations import is_overflow
 from cranium.worlds.tabular import call_reward_function
@@ -178,7 +178,7 @@ class StoredTransitions:
                 fix="load a buffer that was saved with the same task, encoding and counter limit, "
                 "or begin with a new one",
             )
-        check_told(info)
+        check_info(info)
         return info["label"], info["ground_terminated"]
 
     def _find(

@@ -21,16 +21,16 @@ from cranium.tables.configurations import is_overflow
 __all__ = [
     "Guard",
     "check_end",
+    "check_info",
     "check_reward",
     "check_steps",
-    "check_told",
     "check_wrappers",
     "is_due",
 ]
 
 TOLERANCE = 1e-6
 """The greatest relative difference of a reward in single precision from the machine's."""
-TOLD = ("label", "ground_terminated", "machine_state", "counters", "success", "overflow")
+INFO_KEYS = ("label", "ground_terminated", "machine_state", "counters", "success", "overflow")
 """The keys in the ``info`` of every step of a product."""
 INSIDE = "put wrappers around the environment, inside the product: cranium.product(wrapped, …)"
 
@@ -76,14 +76,14 @@ def check_steps(taken: int) -> None:
           fix: put wrappers around the environment, inside the product: cranium.product(wrapped, …)
     """
     if taken > 1:
-        told = (
+        problem = (
             f"takes several of its steps at once ({taken}), and info has only the label of the last"
         )
     elif taken < 1:
-        told = "takes no step of the product, or begins the next episode by itself"
+        problem = "takes no step of the product, or begins the next episode by itself"
     else:
         return
-    raise _refusal(told)
+    raise _refusal(problem)
 
 
 def check_end(*, ended: bool, cut_off: bool, terminated: bool, truncated: bool) -> None:
@@ -105,25 +105,25 @@ def check_end(*, ended: bool, cut_off: bool, terminated: bool, truncated: bool) 
           fix: put wrappers around the environment, inside the product: cranium.product(wrapped, …)
     """
     if terminated and not ended:
-        told = "ends episodes, and nothing says whether they would end in other configurations"
+        problem = "ends episodes, and nothing says whether they would end in other configurations"
     elif ended and truncated and not terminated:
-        told = "reports an episode that was terminated as truncated"
+        problem = "reports an episode that was terminated as truncated"
     elif (ended or cut_off) and not (terminated or truncated):
-        told = "hides the end of an episode"
+        problem = "hides the end of an episode"
     else:
         return
-    raise _refusal(told)
+    raise _refusal(problem)
 
 
-def check_told(info: Mapping[str, Any]) -> None:
+def check_info(info: Mapping[str, Any]) -> None:
     """Refuse an ``info`` without the keys of a product.
 
     Example:
-        >>> check_told({})  # doctest: +ELLIPSIS
+        >>> check_info({})  # doctest: +ELLIPSIS
         Traceback (most recent call last):
         cranium.errors.WorldError: info has no 'label': the environment is not a product, or...
     """
-    for key in TOLD:
+    for key in INFO_KEYS:
         if key not in info:
             raise WorldError(
                 f"info has no {key!r}: the environment is not a product, or a wrapper around the "
@@ -219,5 +219,5 @@ class Guard:
             )
 
 
-def _refusal(told: str) -> WorldError:
-    return WorldError(f"a wrapper around the product {told}", fix=INSIDE)
+def _refusal(problem: str) -> WorldError:
+    return WorldError(f"a wrapper around the product {problem}", fix=INSIDE)

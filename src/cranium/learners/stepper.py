@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranium.aamdp.encoding import DictEncoding
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.counterfactual.wrapper_checks import Guard, check_reward, check_told
+from cranium.counterfactual.wrapper_checks import Guard, check_info, check_reward
 from cranium.errors import InvalidArgumentError, WorldError
 from cranium.learners.agent import Sample
 from cranium.learners.episode_log import EpisodeLog, Floats
@@ -82,7 +82,7 @@ class EnvironmentStepper:
 
     def label_row(self, info: dict[str, Any]) -> int:
         """Return the row of a step's label in the tables; a new label gets one."""
-        check_told(info)
+        check_info(info)
         label = info["label"]
         if label not in self.rows:
             self.rows[label] = self.space.add_label(label)

@@ -220,8 +220,8 @@ class _Enumeration:
         """Return how much was tried."""
         pairs = int((np.diff(world.first) > 0).sum())
         more = max(self.random_tries, self.repeats) if self.random else 0
-        told = (len(self.random), more, starts, self.steps, self.longest)
-        return Sampling(self.repeats, pairs, *told)
+        counts = (len(self.random), more, starts, self.steps, self.longest)
+        return Sampling(self.repeats, pairs, *counts)
 
     def _try(self, state: Hashable, action: int, times: int, found: _Tried | None = None) -> _Tried:
         """Return the outcome of an action, which must be the same in every try."""

@@ -59,15 +59,15 @@ class Sampling:
         return 3 / self.random_tries if self.random else None
 
     def __str__(self) -> str:
-        told = (
+        tried = (
             f"sampled: {self.pairs:,} pairs of a state and an action were tried {self.tries} times "
             f"each, and {self.starts:,} starts drawn; random walks of {self.steps:,} steps in "
             f"total agreed, the longest of {self.longest:,}; "
         )
         if self.missed is None:
-            return f"{told}no random numbers were seen"
+            return f"{tried}no random numbers were seen"
         return (
-            f"{told}{self.random:,} of the pairs drew random numbers and were tried "
+            f"{tried}{self.random:,} of the pairs drew random numbers and were tried "
             f"{self.random_tries} times each: an outcome with a probability below "
             f"{self.missed:.2g} may have been missed"
         )

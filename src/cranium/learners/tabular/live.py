@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cranium.aamdp.product import AutomatonAugmentedMDP
-from cranium.counterfactual.wrapper_checks import check_reward, check_told
+from cranium.counterfactual.wrapper_checks import check_info, check_reward
 from cranium.errors import CraniumError, WorldError, shorten
 from cranium.learners.evaluation import Evaluation, LiveEvaluator
 from cranium.learners.policy import Policy
@@ -171,7 +171,7 @@ class LiveRun(EnvironmentStepper, LearnerRun[TabularAgent]):
 
     def _row(self, info: dict[str, Any]) -> int:
         """Return a label as the agent's ``experience`` reads it; a new one gets a row."""
-        check_told(info)
+        check_info(info)
         label: frozenset[str] = info["label"]
         if label not in self.happened:
             self.happened[label] = live_kernels.ROW * self.label_row(info)
