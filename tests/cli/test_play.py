@@ -13,7 +13,8 @@ import pytest
 from rich.console import Console
 from support.terminal import Terminal
 
-from cranium.aamdp.registry import CATALOGUE, make_env
+from cranium.aamdp.catalogue import CATALOGUE
+from cranium.aamdp.registry import make_env
 from cranium.cli.screen import render_moment
 from cranium.episodes import Recorder
 from cranium.episodes.text import describe_step

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cranium
-from cranium.aamdp.registry import CATALOGUE, make_env
+from cranium.aamdp.catalogue import CATALOGUE
+from cranium.aamdp.registry import make_env
 from cranium.episodes import Recorder, load_episode, record, save_episode
 from cranium.episodes.text import describe_step, format_machine, keep_colours
 from cranium.errors import CraniumError, EpisodeEndedError, EpisodeError

@@ -14,7 +14,8 @@ from PIL import Image
 from support.browser import chromium, look
 
 import cranium
-from cranium.aamdp.registry import CATALOGUE, make_env
+from cranium.aamdp.catalogue import CATALOGUE
+from cranium.aamdp.registry import make_env
 from cranium.drawing import to_png, to_svg
 from cranium.episodes import record, write_html, write_video
 from cranium.episodes.frames import render_frames

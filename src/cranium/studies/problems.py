@@ -12,7 +12,8 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from cranium.aamdp import AutomatonAugmentedMDP, find_product, product
-from cranium.aamdp.registry import CATALOGUE, make_env
+from cranium.aamdp.catalogue import CATALOGUE
+from cranium.aamdp.registry import make_env
 from cranium.automata.automaton import CountingRewardAutomaton
 from cranium.automata.reward import RewardFunction
 from cranium.errors import CraniumError, InvalidArgumentError, shorten
