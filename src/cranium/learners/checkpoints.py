@@ -22,7 +22,7 @@ from cranium.errors import (
     SpaceError,
     shorten,
 )
-from cranium.io import check_writable, open_regular, shown, write_stream
+from cranium.io import check_writable, format_path, open_regular, write_stream
 from cranium.learners.evaluation_result import Evaluation
 from cranium.learners.saved_state import SavedState
 from cranium.npz import MOST_TEXT, ArchiveFormat, read_archive
@@ -81,7 +81,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     identity, data = about.get("identity"), about.get("data")
     plain = isinstance(identity, dict) and all(isinstance(one, str) for one in identity.values())
     if not isinstance(identity, dict) or not plain or not isinstance(data, dict):
-        raise FileFormatError(f"{shown(where)} is damaged: it does not say of what it is")
+        raise FileFormatError(f"{format_path(where)} is damaged: it does not say of what it is")
     return Checkpoint(where, identity, SavedState(arrays, data))
 
 
@@ -90,7 +90,7 @@ def evaluations_of(checkpoint: Checkpoint) -> int:
     text = checkpoint.identity.get(EVALUATE_EVERY, "")
     if not text.isdecimal() or not 0 < len(text) <= DIGITS or not int(text):
         raise FileFormatError(
-            f"{shown(checkpoint.path)} is damaged: {EVALUATE_EVERY} is {shorten(text)}"
+            f"{format_path(checkpoint.path)} is damaged: {EVALUATE_EVERY} is {shorten(text)}"
         )
     return int(text)
 
@@ -124,7 +124,7 @@ def existing(paths: Sequence[Path]) -> list[Path | None]:
     """
     found = [path if path.exists() else None for path in paths]
     if not any(found):
-        first = shown(paths[0]) if paths else "nothing"
+        first = format_path(paths[0]) if paths else "nothing"
         raise FileAccessError(
             f"there is no checkpoint of any seed: neither {first} nor another",
             fix="give the name that was given as checkpoint=…, without -seed0",
@@ -137,7 +137,7 @@ def check_place(path: str | os.PathLike[str], resume: str | os.PathLike[str] | N
     where = Path(path)
     if where.exists() and not is_same_file(where, resume):
         raise InvalidArgumentError(
-            f"there is {shown(where)} already, which this training would replace",
+            f"there is {format_path(where)} already, which this training would replace",
             fix=f"go on with resume={str(where)!r}, remove it, or choose another name",
         )
     check_writable(where)

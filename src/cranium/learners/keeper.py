@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cranium._runtime.interrupt import held
 from cranium.errors import CraniumError, FileFormatError, InvalidArgumentError, shorten
-from cranium.io import shown
+from cranium.io import format_path
 from cranium.learners.callbacks import Callbacks
 from cranium.learners.checkpoints import (
     Checkpoint,
@@ -141,7 +141,7 @@ def save_loop(loop: ResumableLoop) -> SavedState:
 
 def resume_loop(loop: ResumableLoop, checkpoint: Checkpoint) -> None:
     """Let a new loop go on from a checkpoint of the same training."""
-    name = shown(checkpoint.path)
+    name = format_path(checkpoint.path)
     try:
         _restore(loop, checkpoint.saved)
     except CraniumError:

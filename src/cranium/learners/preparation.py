@@ -14,7 +14,7 @@ from cranium.aamdp.product import AutomatonAugmentedMDP, shortest_horizon
 from cranium.aamdp.tabular_product import TabularProduct
 from cranium.arguments import check_count
 from cranium.errors import InvalidArgumentError, RunError, SpaceError
-from cranium.io import shown
+from cranium.io import format_path
 from cranium.learners.agent import Agent, AgentFactory
 from cranium.learners.builder import RunBuilder
 from cranium.learners.callbacks import Callback, Callbacks, check_callbacks, check_every
@@ -153,7 +153,7 @@ def prepare_loop(
         if checkpoint is not None:
             loop.keeper = Keeper(loop, CheckpointFile(checkpoint, identity))
         if known is not None:
-            check_identity(shown(known.path), known.identity, identity)
+            check_identity(format_path(known.path), known.identity, identity)
             resume_loop(loop, known)
     return loop
 
