@@ -445,6 +445,7 @@ HOSTILE += ["planner-random-python", "cdqn-jax", "cdqn-python", "ctd3-jax"]
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of huge weights
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_change_of_a_file_is_worse_than_an_error_of_ours(name, tmp_path):
     """Compiled code follows the numbers of a file without checks of its own."""

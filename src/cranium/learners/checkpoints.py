@@ -135,10 +135,10 @@ def existing(paths: Sequence[Path]) -> list[Path | None]:
 def check_place(path: str | os.PathLike[str], resume: str | os.PathLike[str] | None) -> None:
     """Refuse a place where no checkpoint could be written, or where another one would be lost."""
     where = Path(path)
-    if where.exists() and not is_same_file(where, resume):
+    if where.is_file() and not is_same_file(where, resume):
         raise InvalidArgumentError(
             f"there is {format_path(where)} already, which this training would replace",
-            fix=f"go on with resume={str(where)!r}, remove it, or choose another name",
+            fix="go on from it with resume, remove it, or choose another name",
         )
     check_writable(where)
 

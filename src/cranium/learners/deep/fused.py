@@ -131,6 +131,9 @@ class FusedRun(LearnerRun[DeepAgent]):
         state = restore_tree(saved, "state", empty)
         space, actions = self.agent.tables.space, self.agent.actions
         in_range = 0 <= int(state.configuration) < len(space) and int(state.elapsed_steps) >= 0
+        counts = np.asarray(state.statistics, np.float64)
+        if not np.array_equal(counts, saved.finite("ends", (4,))):
+            raise ValueError(f"counts of episodes: {counts.tolist()}")
         if not in_range or int(state.samples) < 0 or not self.is_state(state.world_state):
             raise ValueError("a state of the world or the machine that does not exist")
         replay = restore_replay(
