@@ -12,7 +12,7 @@ from support.random_tasks import paying_machine
 
 import cranium
 from cranium.errors import InvalidArgumentError
-from cranium.learners import Schedule, Streak, TabularConfig, train, training
+from cranium.learners import Schedule, Streak, TabularConfig, preparation, train
 from cranium.learners.episode_log import EpisodeLog, StreakFinder
 from cranium.learners.progress import ProgressBar
 from cranium.learners.tabular.agent import QLearningAgent
@@ -102,9 +102,9 @@ def test_more_episodes_than_the_ring_has_rows_are_all_logged():
 def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
     loops, calls, run = [], [], QLearningAgent.run
 
-    class Kept(training.Loop):
-        def __init__(self, *given):
-            super().__init__(*given)
+    class Kept(preparation.Loop):
+        def __init__(self, *given, **more):
+            super().__init__(*given, **more)
             loops.append(self)
 
     def interrupted(self, *given):
@@ -116,7 +116,7 @@ def test_an_interrupted_run_that_goes_on_has_lost_nothing(monkeypatch):
 
     how = {"steps": 70_000, "seed": 1, "evaluate_every": 30_000, "log": True}
     expected = train(make_letter_product(), **how)
-    monkeypatch.setattr(training, "Loop", Kept)
+    monkeypatch.setattr(preparation, "Loop", Kept)
     monkeypatch.setattr(QLearningAgent, "run", interrupted)
     result = train(make_letter_product(), **how)
     assert result.interrupted

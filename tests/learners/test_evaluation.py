@@ -400,16 +400,16 @@ def seeds_of(policy, seed):
     ("learner", "path"), [("cql", "python"), ("cql", "compiled"), ("cdqn", "python")]
 )
 def test_every_evaluation_seed_is_prepared_once(learner, path, monkeypatch):
-    from cranium.learners import training
+    from cranium.learners import preparation
 
     calls = []
-    real = training.RunBuilder
+    real = preparation.RunBuilder
 
     def counted(*args):
         calls.append(args)
         return real(*args)
 
-    monkeypatch.setattr(training, "RunBuilder", counted)
+    monkeypatch.setattr(preparation, "RunBuilder", counted)
     told = {"steps": 20, "evaluate_every": 20, "evaluation_episodes": 1, "path": path}
     results = train_seeds(make_letter_product(1), learner, seeds=range(3), **told)
     assert [result.seed for result in results] == [0, 1, 2]
