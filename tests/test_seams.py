@@ -80,7 +80,7 @@ KEYED = {"dict", "Mapping"}
 """With keys that are text, these hold values of many types: options, an info, a JSON object."""
 OURS = {"FiniteEnv", "FiniteWorld", "Layout", "JaxWorld"}
 """Protocols of our own, for any type of state or observation."""
-LATER = ("learners", "experiments", "studies", "figures")
+LATER = ("learners", "experiments", "studies", "figures", "paper")
 """Packages whose containers are not searched yet."""
 EXCEPTIONS = {
     "aamdp/product.py: AutomatonAugmentedMDP.reset() ->": "users index observations",

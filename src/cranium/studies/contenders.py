@@ -44,7 +44,7 @@ class Method:
         'crm'
     """
 
-    learner: Any
+    learner: object
     settings: Mapping[str, Any] = field(default_factory=dict)
     problems: Mapping[str, Any] | None = field(default=None, kw_only=True)
     tune: Search | None = field(default=None, kw_only=True)
