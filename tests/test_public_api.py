@@ -168,3 +168,9 @@ def test_importing_cranium_does_not_import_what_only_drawing_needs():
     code = "import sys, cranium; print([m for m in ('matplotlib', 'networkx', 'typer') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_sb3_is_an_attribute_that_imports_torch_only_when_it_is_asked_for():
+    code = "import sys, cranium; print('torch' in sys.modules, 'sb3' in dir(cranium))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]

@@ -111,7 +111,7 @@ class Grid:
         )
         return (
             f"Settings were chosen for each problem from a grid ({axes}), each tried on "
-            f"{self.seeds} seeds that are not reported."
+            f"{_format_seeds(self.seeds)} not reported."
         )
 
     def smaller(self) -> Grid:
@@ -178,7 +178,7 @@ class Candidates:
         """
         return (
             f"Settings were chosen for each problem from {len(self.settings)} candidates, each "
-            f"tried on {self.seeds} seeds that are not reported."
+            f"tried on {_format_seeds(self.seeds)} not reported."
         )
 
     def smaller(self) -> Candidates:
@@ -271,7 +271,7 @@ class Optuna:
         """
         return (
             f"Settings were chosen for each problem by Optuna, from {self.trials} candidates for "
-            f"each learner, each tried on {self.seeds} seeds that are not reported."
+            f"each learner, each tried on {_format_seeds(self.seeds)} not reported."
         )
 
     def smaller(self) -> Optuna:
@@ -282,6 +282,10 @@ class Optuna:
             2
         """
         return Optuna(min(self.trials, 2), seeds=1, **self.space)
+
+
+def _format_seeds(seeds: int) -> str:
+    return "1 seed that is" if seeds == 1 else f"{seeds} seeds that are"
 
 
 def _check_axis(name: str, values: Sequence[Setting]) -> Sequence[Setting]:
