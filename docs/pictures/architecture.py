@@ -20,7 +20,7 @@ FOUNDATION = {
 }
 # What each package is for, its column, and whether data pass through it on the way to a figure.
 PACKAGES = {
-    "assist": ("words → automaton", 0, True),
+    "assist": ("words → automaton", 1, True),
     "languages": ("A^N → automaton", 0, True),
     "automata": ("the paper's machines", 2, True),
     "formats": ("YAML, JSON, library", 1, False),
@@ -33,7 +33,8 @@ PACKAGES = {
     "episodes": ("recordings, videos", 3, False),
     "experiments": ("trials and records", 2, True),
     "figures": ("curves, figures, pages", 4, True),
-    "studies": ("your own experiments", 3, True),
+    "studies": ("experiments as values", 2, True),
+    "paper": ("the paper's figures", 1, True),
 }
 WIDTH, HEIGHT, ACROSS, DOWN, MARGIN, BAR = 172, 48, 190, 82, 16, 48
 
@@ -126,9 +127,10 @@ def draw(imports: dict[str, set[str]]) -> str:
     for number, (name, purpose) in enumerate(FOUNDATION.items()):
         left = MARGIN + number * (each + gap)
         parts.append(draw_box(left, high - MARGIN - BAR, each, BAR, name, purpose, "bar"))
+    left = MARGIN + 2 * ACROSS  # beside the only package of the highest layer
     for number, line in enumerate(LEGEND):
         parts.append(
-            f'<text class="legend" x="{MARGIN:g}" y="{first + 16 + 20 * number:g}">{line}</text>'
+            f'<text class="legend" x="{left:g}" y="{first + 8 + 20 * number:g}">{line}</text>'
         )
     return HEAD.format(wide=wide, high=high) + "\n".join(parts) + "\n</svg>\n"
 
