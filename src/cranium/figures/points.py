@@ -50,4 +50,5 @@ def _draw_point(axes: Axes, place: int, group: Group, greatest: float, *, hollow
             marker=marker(group.method),
             capsize=2,
         )
-    axes.annotate(told, (x, place), (8, 0), textcoords="offset points", va="center", fontsize=8)
+    end = max(summary.high or x, x)  # beside the interval, not on it
+    axes.annotate(told, (end, place), (8, 0), textcoords="offset points", va="center", fontsize=8)

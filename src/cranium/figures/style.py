@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -149,8 +150,17 @@ def _format_number(value: float, _place: Any = None) -> str:
 
 def _format_few(value: float, _place: Any = None) -> str:
     """Format minor ticks: only twice and five times a power of ten get a label."""
-    first = int(f"{value:e}"[0])
-    return _format_number(value) if first in (2, 5) else ""
+    return _format_number(value) if int(f"{value:e}"[0]) in (2, 5) else ""
+
+
+def _has_few_labels(low: float, high: float) -> bool:
+    """Whether at most one number with a label lies in a short range of a logarithmic axis."""
+    ticks = [
+        digit * 10.0**power
+        for power in range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+        for digit in (1, 2, 5)
+    ]
+    return sum(low <= tick <= high for tick in ticks) < 2
 
 
 def format_axes(axes: Axes) -> None:
@@ -166,6 +176,9 @@ def format_axes(axes: Axes) -> None:
             few = high / max(low, 1e-12) < FEW
             axis.set_major_formatter(FuncFormatter(_format_number))
             axis.set_minor_formatter(FuncFormatter(_format_few) if few else NullFormatter())
+            # Beside each other, so many numbers would overlap.
+            if axis is axes.yaxis and few and _has_few_labels(*axis.get_view_interval()):
+                axis.set_minor_formatter(FuncFormatter(_format_number))
 
 
 def add_legend_below(figure: Figure, axes: Axes | NDArray[np.object_], columns: int = 4) -> None:
