@@ -444,6 +444,16 @@ def install_hint(extra: str, instead: str = "") -> str:
     return f"{here}; or {instead}" if instead else here
 
 
+def format_count(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    Example:
+        >>> format_count(1, "seed"), format_count(2_000, "seed")
+        ('1 seed', '2,000 seeds')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def shorten(value: object, limit: int = 60) -> str:
     """Show a value in a message without letting it fill the screen.
 

@@ -276,7 +276,7 @@ def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):
     assert f"the greedy policies of {failed} of these runs failed" in told
     share = np.mean([r.result["elsewhere"]["A once"] > 1 - 1e-9
                      for r in study.group("CQL", "N = 1").records])  # fmt: skip
-    assert f"solve which N: {share:.0%} that one." in told
+    assert f"solve which N: {100 * share:.0f} % that one." in told
 
 
 @pytest.mark.slow
@@ -289,7 +289,7 @@ def test_the_caption_of_the_office_says_where_curves_end(tmp_path):
     run(replace(config, budget=500), tmp_path / "short", InProcessEngine())
     told = office.caption(read_study(tmp_path / "short"))
     assert "10,000" not in told
-    assert "QL not solved (0 of 1 seeds)" in told
+    assert "QL not solved (0 of 1 seed)" in told
 
 
 def test_the_caption_of_the_sizes_has_the_sizes(tmp_path):

@@ -25,13 +25,14 @@ from cranium.cli.arguments import (
     check_output_paths,
     write_machine,
 )
-from cranium.cli.output import NEGATIVE, ask_user, edit_text, format_count, print_line
+from cranium.cli.output import NEGATIVE, ask_user, edit_text, print_line
 from cranium.errors import (
     CraniumError,
     FileFormatError,
     InvalidArgumentError,
     PlanError,
     UnknownNameError,
+    format_count,
     shorten,
 )
 from cranium.formats.documents import read_yaml

@@ -19,13 +19,13 @@ from cranium.cli.arguments import (
 )
 from cranium.cli.output import (
     NEGATIVE,
-    format_count,
     place_to_json,
     print_json,
     print_line,
     report_errors_as_json,
     show_status,
 )
+from cranium.errors import format_count
 from cranium.formats import library
 
 __all__ = ["check", "convert", "draw", "equivalent", "list_library", "unroll"]

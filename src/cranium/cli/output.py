@@ -31,7 +31,6 @@ __all__ = [
     "ask_user",
     "confirm",
     "edit_text",
-    "format_count",
     "place_to_json",
     "print_error",
     "print_json",
@@ -53,11 +52,6 @@ PIPE_WIDTH = 1000
 def print_line(text: str, style: str = "") -> None:
     """Print a line as it is: without markup, wrapping, or highlighted numbers."""
     GuardedConsole().print(visible_text(text, style), soft_wrap=True)
-
-
-def format_count(number: int, noun: str) -> str:
-    """Return a number with its noun, such as "1 step" or "2 steps"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def print_error(text: str) -> None:

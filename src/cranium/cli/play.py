@@ -36,7 +36,7 @@ from cranium.cli.keyboard import (
     is_terminal,
     open_keyboard,
 )
-from cranium.cli.output import format_count, print_line, show_status, write_or_rescue
+from cranium.cli.output import print_line, show_status, write_or_rescue
 from cranium.cli.screen import render_moment
 from cranium.episodes import (
     Episode,
@@ -50,7 +50,7 @@ from cranium.episodes import (
 from cranium.episodes.files import check_recording_path, check_task
 from cranium.episodes.recording import first_action
 from cranium.episodes.video import SPEED
-from cranium.errors import InvalidArgumentError
+from cranium.errors import InvalidArgumentError, format_count
 from cranium.io import check_writable
 
 __all__ = ["play", "replay"]

@@ -20,6 +20,7 @@ from cranium.errors import (
     InvalidArgumentError,
     MissingExtraError,
     UnknownNameError,
+    format_count,
 )
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def _format_duration(configs: Sequence[ExperimentConfig], engine: Engine | None)
 
 def _format_plan(config: ExperimentConfig, engine: Engine | None) -> str:
     duration = _format_duration([config], engine)
-    text = f"{config.folder}: {config.trials} trials per method, {duration}"
+    text = f"{config.folder}: {format_count(config.trials, 'trial')} per method, {duration}"
     return text if engine is None else f"{text} with {engine.workers} at once"
 
 
@@ -241,6 +242,7 @@ def _run(config: ExperimentConfig, folder: Path, engine: Engine, *, retry_failed
 
 def _print_result(result: RunResult, records: Path) -> None:
     print_line(
-        f"  {result.ran:,} trials in {result.seconds:.0f} s, {result.there:,} existed already"
+        f"  {format_count(result.ran, 'trial')} in {result.seconds:.0f} s, "
+        f"{result.there:,} existed already"
     )
     print_failures(result, records)

@@ -14,7 +14,7 @@ from cranium.cli.arguments import JsonOption
 from cranium.cli.output import print_json, print_line, report_errors_as_json, table_console
 from cranium.cli.result_tables import make_table
 from cranium.cli.watch import watch_results
-from cranium.errors import InvalidArgumentError
+from cranium.errors import InvalidArgumentError, format_count
 from cranium.io import check_writable
 
 if TYPE_CHECKING:
@@ -137,10 +137,13 @@ def _print_table(study: StudyResults) -> None:
     if best:
         print_line(best)
     if study.missing:
-        print_line(f"{study.missing:,} trials are missing; the same command continues")
+        are = "is" if study.missing == 1 else "are"
+        told = format_count(study.missing, "trial")
+        print_line(f"{told} {are} missing; the same command continues")
     if study.failed:
         print_line(
-            f"{len(study.failed):,} trials failed, including those for tuning; see --retry-failed"
+            f"{format_count(len(study.failed), 'trial')} failed, including those for tuning; see "
+            "--retry-failed"
         )
 
 

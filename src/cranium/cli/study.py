@@ -12,7 +12,7 @@ import typer
 from cranium._runtime.interrupt import endings
 from cranium.cli.output import INTERRUPTED, NEGATIVE, print_error, print_line
 from cranium.cli.results import RESULTS, print_damage_warnings
-from cranium.errors import EngineError, InvalidArgumentError
+from cranium.errors import EngineError, InvalidArgumentError, format_count
 
 if TYPE_CHECKING:
     from cranium.experiments import RunResult
@@ -115,12 +115,13 @@ def _print_plan(study: Study, folder: Path) -> None:
     jobs = study.jobs(Store(folder))
     there = sum(Store(folder).find(job) is not None for job in jobs)
     print_line(
-        f"{study.name}: {len(study.problems)} problems, {len(study.learners)} learners, "
-        f"{study.seeds} seeds, {study.steps:,} samples each, into {folder}"
+        f"{study.name}: {format_count(len(study.problems), 'problem')}, "
+        f"{format_count(len(study.learners), 'learner')}, {format_count(study.seeds, 'seed')}, "
+        f"{format_count(study.steps, 'sample')} each, into {folder}"
     )
     tuning = sum(job.trial.stage == "tuning" for job in jobs)
     more = f", {tuning:,} of them for tuning; the rest is known when that is done" if tuning else ""
-    print_line(f"{len(jobs):,} trials{more}; {there:,} exist already")
+    print_line(f"{format_count(len(jobs), 'trial')}{more}; {there:,} exist already")
 
 
 def print_failures(result: RunResult, folder: Path) -> None:

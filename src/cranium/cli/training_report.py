@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from cranium.cli.output import print_line
+from cranium.errors import format_count
 from cranium.learners import Evaluation, TrainingResult
 
 __all__ = [
@@ -94,7 +95,8 @@ def print_summary(results: Sequence[TrainingResult]) -> None:
             continue
         summary = summarise(found)
         median = "none" if summary.median is None else f"{summary.median:,.0f} samples"
-        print_line(f"{learner}: {summary.solved} of {summary.run} seeds solved, median {median}")
+        told = format_count(summary.run, "seed")
+        print_line(f"{learner}: {summary.solved} of {told} solved, median {median}")
 
 
 def print_evaluation(evaluation: Evaluation) -> None:

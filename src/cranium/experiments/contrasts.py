@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from cranium.errors import format_count
 from cranium.experiments.comparison import (
     Estimate,
     PairedTest,
@@ -92,7 +93,8 @@ def describe_best(study: StudyResults) -> str:
     for each in found:
         chance, test = each.probability, each.test
         interval = "" if chance.low is None else f" ({chance.low:.2f} to {chance.high:.2f})"
-        told = f", p = {test.p_value:.2g} over {test.pairs} pairs of seeds" if test else ""
+        pairs = format_count(test.pairs, "pair") if test else ""
+        told = f", p = {test.p_value:.2g} over {pairs} of seeds" if test else ""
         parts.append(f"{each.other}: {chance.value:.2f}{interval}{told}")
     if not parts:
         return ""

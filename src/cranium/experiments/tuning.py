@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from cranium.arguments import check_count
-from cranium.errors import InvalidArgumentError, MissingExtraError, shorten
+from cranium.errors import InvalidArgumentError, MissingExtraError, format_count, shorten
 
 __all__ = ["Candidates", "Grid", "Optuna", "Search", "Tried", "best_of", "score_of"]
 
@@ -111,7 +111,7 @@ class Grid:
         )
         return (
             f"Settings were chosen for each problem from a grid ({axes}), each tried on "
-            f"{_format_seeds(self.seeds)} not reported."
+            f"{describe_hidden_seeds(self.seeds)}."
         )
 
     def smaller(self) -> Grid:
@@ -177,8 +177,9 @@ class Candidates:
             True
         """
         return (
-            f"Settings were chosen for each problem from {len(self.settings)} candidates, each "
-            f"tried on {_format_seeds(self.seeds)} not reported."
+            "Settings were chosen for each problem from "
+            f"{format_count(len(self.settings), 'candidate')}, each tried on "
+            f"{describe_hidden_seeds(self.seeds)}."
         )
 
     def smaller(self) -> Candidates:
@@ -270,8 +271,9 @@ class Optuna:
             True
         """
         return (
-            f"Settings were chosen for each problem by Optuna, from {self.trials} candidates for "
-            f"each learner, each tried on {_format_seeds(self.seeds)} not reported."
+            "Settings were chosen for each problem by Optuna, from "
+            f"{format_count(self.trials, 'candidate')} for each learner, each tried on "
+            f"{describe_hidden_seeds(self.seeds)}."
         )
 
     def smaller(self) -> Optuna:
@@ -284,8 +286,14 @@ class Optuna:
         return Optuna(min(self.trials, 2), seeds=1, **self.space)
 
 
-def _format_seeds(seeds: int) -> str:
-    return "1 seed that is" if seeds == 1 else f"{seeds} seeds that are"
+def describe_hidden_seeds(seeds: int) -> str:
+    """The seeds of a search in words.
+
+    Example:
+        >>> describe_hidden_seeds(1), describe_hidden_seeds(3)
+        ('1 seed that is not reported', '3 seeds that are not reported')
+    """
+    return f"{format_count(seeds, 'seed')} that {'is' if seeds == 1 else 'are'} not reported"
 
 
 def _check_axis(name: str, values: Sequence[Setting]) -> Sequence[Setting]:

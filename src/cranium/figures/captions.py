@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from cranium.errors import format_count
 from cranium.experiments.results import Group, StudyResults, format_number
 
 __all__ = ["QUICK", "describe_evaluations", "describe_results", "describe_tuning", "join_words"]
@@ -44,8 +45,9 @@ def describe_tuning(study: StudyResults, detail: str = "") -> str:
         names = join_words(who)
         if len(who) > 1 and len(who) == len(counts):
             names = "Every other method" if fixed else "Every method"
+        settings = format_count(count, "setting")
         other = f"{join_words(map(str, seeds))} other seed{'s' if seeds != [1] else ''}"
-        told.append(f"{names} had {count} settings to choose from{detail}, each tried on {other}.")
+        told.append(f"{names} had {settings} to choose from{detail}, each tried on {other}.")
     return " ".join(told)
 
 
@@ -72,5 +74,5 @@ def describe_results(groups: Iterable[Group]) -> str:
 def _describe_middle(group: Group) -> str:
     found = group.summary
     if found.iqm is None:
-        return f"not solved ({found.solved} of {found.run} seeds)"
+        return f"not solved ({found.solved} of {format_count(found.run, 'seed')})"
     return format_number(found.iqm)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cranium.errors import format_count
 from cranium.experiments.manifest import StudyManifest
 from cranium.experiments.records import Record, Store
 from cranium.experiments.results import (
@@ -105,11 +106,12 @@ def _make_section(study: StudyResults, mark: str) -> str:
     config = study.config
     parts = [f'<section id="{mark}"><h2>{_(config.heading)}</h2>']
     if study.missing:
-        parts.append(f'<p class="note">{study.missing:,} trials are still to be run.</p>')
+        told = format_count(study.missing, "trial")
+        are = "is" if study.missing == 1 else "are"
+        parts.append(f'<p class="note">{told} {are} still to be run.</p>')
     if study.failed:
-        parts.append(
-            f'<p class="note">{len(study.failed):,} trials failed; they are in no number.</p>'
-        )
+        told = format_count(len(study.failed), "trial")
+        parts.append(f'<p class="note">{told} failed, and no number includes what failed.</p>')
     parts += _make_figures(study)
     if not config.columns:
         groups = (*study.groups, *study.sums)
@@ -204,7 +206,8 @@ def _describe_run(study: StudyResults) -> str:
     config = study.config
     records = [record for group in study.groups for record in group.records]
     cpu = sum(record.cpu for record in records)
-    told = f"{len(records):,} trials in the figure, {study.tuning:,} more to choose settings"
+    told = f"{format_count(len(records), 'trial')} in the figure"
+    told += f", {study.tuning:,} more to choose settings" if study.tuning else ""
     made = ""
     if records:
         names = dict.fromkeys(key for record in records for key in record.versions)
@@ -249,7 +252,7 @@ def _make_tuning_table(study: StudyResults) -> list[str]:
             values = ", ".join(_format_value(config, each) for each in found)
             rows.append((row.method, row.case, _format_setting_values(row.settings), values))
     columns = ("method", "case", "settings", f"{config.measure}, seed by seed")
-    told = f"<summary>What was tried: {len(rows):,} settings</summary>"
+    told = f"<summary>What was tried: {format_count(len(rows), 'setting')}</summary>"
     return [f"<p>{_(config.tuning)}</p><details>{told}{make_table(columns, rows)}</details>"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 
+from cranium.errors import format_count
 from cranium.experiments.contrasts import compare_all
 from cranium.experiments.records import Record
 from cranium.experiments.results import (
@@ -137,8 +138,8 @@ def make_side_by_side(studies: Sequence[StudyResults]) -> list[str]:
 
 def _describe_column(study: StudyResults) -> str:
     config = study.config
-    seeds = f"{config.seeds:,} seed{'s' if config.seeds > 1 else ''}"
-    return f"{config.heading}\n{config.measure}\n{seeds}, {config.steps:,} samples"
+    seeds, samples = format_count(config.seeds, "seed"), format_count(config.steps, "sample")
+    return f"{config.heading}\n{config.measure}\n{seeds}, {samples}"
 
 
 def _describe_group(group: Group | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cranium.errors import format_count
 from cranium.experiments.contrasts import describe_best
 from cranium.experiments.records import Record
 from cranium.experiments.results import Group, StudyResults, format_interval, format_number
@@ -63,7 +64,7 @@ def draw_figure(study: StudyResults) -> Figure:
             curves, measures, profiles = axes[ROWS * row : ROWS * (row + 1), column]
             groups = [group for group in study.groups if group.case == case]
             _draw_curves(curves, groups)
-            curves.set_title(f"{plain_text(case)} ({_seeds(groups)})")
+            curves.set_title(f"{plain_text(case)} ({_describe_seeds(groups)})")
             _draw_measure(measures, groups, study)
             lower = config.is_lower_better
             draw_profiles(profiles, groups, plain_text(config.measure), lower_is_better=lower)
@@ -76,10 +77,10 @@ def draw_figure(study: StudyResults) -> Figure:
     return made
 
 
-def _seeds(groups: list[Group]) -> str:
-    counts = sorted({group.summary.run for group in groups})
-    ends = dict.fromkeys((counts[0], counts[-1]))
-    return f"{' to '.join(map(str, ends))} seed{'' if counts == [1] else 's'}"
+def _describe_seeds(groups: list[Group]) -> str:
+    counts = [group.summary.run for group in groups]
+    least, most = min(counts), max(counts)
+    return format_count(most, "seed") if least == most else f"{least} to {most} seeds"
 
 
 def _curves_of(records: tuple[Record, ...]) -> list[list[list[float]]]:
@@ -143,8 +144,8 @@ def caption(study: StudyResults) -> str:
         f"**{config.study}**: success of the greedy policy against samples (a curve keeps its last "
         f"value after its end); below it the {config.measure}; below that the performance "
         "profile, which is the share of trials that are at least as good as x. "
-        f"Interquartile means over {config.seeds} seed{'s' * (config.seeds > 1)} with 95 % "
-        f"intervals from a stratified bootstrap; the budget is {config.steps:,} samples a trial. "
+        f"Interquartile means over {format_count(config.seeds, 'seed')} with 95 % intervals "
+        f"from a stratified bootstrap; the budget is {config.steps:,} samples a trial. "
     )
     tuned = dict.fromkeys(row.method for row in config.rows if row.stage == "tuning")
     fixed = [method for method in study.methods if method not in tuned]

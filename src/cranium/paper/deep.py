@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from cranium.errors import format_count
 from cranium.experiments.results import StudyResults, read_final_success
 from cranium.experiments.statistics import interquartile_mean
 from cranium.figures.kinds import FigureKind, register_figure
@@ -295,10 +296,10 @@ def caption(study: StudyResults) -> str:
         f"from 1 to {config.times}, {config.mail:,} samples, with the defaults of the library.",
     }
     parts = [
-        f"**Networks** (Figure “deep”), {config.trials} seeds (the paper has 10): interquartile "
-        "means of the success of the greedy policy, and the middle half of the seeds. "
-        f"{_describe_network(study)}DQN learns from {BATCH} experiences in each update, CRM and CQL"
-        f" imagine each of them in |U| = {STATES} states (with letters in {IMAGINED} "
+        f"**Networks** (Figure “deep”), {format_count(config.trials, 'seed')} (the paper has 10): "
+        "interquartile means of the success of the greedy policy, and the middle half of the "
+        f"seeds. {_describe_network(study)}DQN learns from {BATCH} experiences in each update, CRM "
+        f"and CQL imagine each of them in |U| = {STATES} states (with letters in {IMAGINED} "
         f"configurations, with mail in all {count_delivery_configurations(config.times)}), and "
         "“DQN, same batch” draws as many real ones instead.",
         *(cases[case] for case in config.cases),
@@ -333,7 +334,8 @@ def _describe_ends(study: StudyResults, case: str) -> str:
     for group in study.groups:
         ends = [found for r in group.records if (found := read_final_success(r)) is not None]
         if group.case == case and ends:
-            solved = f"{group.summary.solved} of {group.summary.run} seeds solved it at some time"
+            number = format_count(group.summary.run, "seed")
+            solved = f"{group.summary.solved} of {number} solved it at some time"
             told.append(f"{group.method} {interquartile_mean(np.array(ends)):.2f} ({solved})")
     return f"Success at the end, {case}: {'; '.join(told)}." if told else ""
 
@@ -350,7 +352,7 @@ def _describe_equal_curves(study: StudyResults, case: str) -> str:
         return ""
     equal = sum(found[0][seed] == found[1][seed] for seed in seeds)
     told = "are one line: their curves are the same" if equal == len(seeds) else "have equal curves"
-    return f"CRM and CQL ({case}) {told} for {equal} of {len(seeds)} seeds."
+    return f"CRM and CQL ({case}) {told} for {equal} of {format_count(len(seeds), 'seed')}."
 
 
 register_figure("deep", FigureKind(draw, caption))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from cranium.arguments import check_count
-from cranium.errors import InvalidArgumentError, shorten
+from cranium.errors import InvalidArgumentError, format_count, shorten
 from cranium.experiments.results import Group, StudyResults
 from cranium.figures.captions import (
     describe_evaluations,
@@ -237,7 +237,8 @@ def caption(study: StudyResults) -> str:
     parts = [
         "**Samples until the greedy policy solves A^N B C D^N** (Figure “letter-res”), in "
         "LetterEnv with the Markov observation (cell, observations left). "
-        f"{config.trials} seeds; interquartile means with 95 % bootstrap intervals.",
+        f"{format_count(config.trials, 'seed')}; interquartile means with 95 % bootstrap "
+        "intervals.",
         describe_tuning(study, f"{DETAIL} for every N by itself"),
         describe_evaluations(study),
         "Solved means success in every instance, without exploration. *Left:* one N at a time.",

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from cranium.aamdp import find_product
+from cranium.errors import format_count
 from cranium.experiments.results import StudyResults
 from cranium.figures.captions import join_words
 from cranium.figures.style import add_legend_below, new_figure
@@ -134,7 +135,9 @@ def _draw_transfer(axes: Axes, study: StudyResults, config: LetterConfig) -> Non
     for (row, column), share in np.ndenumerate(shares):
         if np.isfinite(share):
             ink = "white" if share > 0.5 else "black"
-            axes.text(column, row, f"{share:.0%}", ha="center", va="center", color=ink, fontsize=8)
+            axes.text(
+                column, row, f"{100 * share:.0f} %", ha="center", va="center", color=ink, fontsize=8
+            )
     axes.set_xticks(range(len(tested)), map(str, tested))
     axes.set_yticks(range(len(config.times)), map(str, config.times))
     axes.set(xlabel="tested with N", ylabel="trained with N", title="CQL: seeds that solve it")
@@ -160,10 +163,11 @@ def caption(study: StudyResults, config: LetterConfig) -> str:
     """Write the caption: what was run, and what the figure shows."""
     episodes = join_words(f"{EPISODES[value]:,}" for value in config.times)
     parts = [
-        f"**The letter experiment as it was published.** {config.trials} seeds; interquartile "
-        f"means with 95 % intervals. Learning rate {RATE}, discount {DISCOUNT}, exploration from 1 "
-        f"to {LAST} over half of {episodes} episodes for N = {join_words(map(str, config.times))}; "
-        f"a run stops after {STREAK} successes in a row, while it still explores.",
+        f"**The letter experiment as it was published.** {format_count(config.trials, 'seed')}; "
+        f"interquartile means with 95 % intervals. Learning rate {RATE}, discount {DISCOUNT}, "
+        f"exploration from 1 to {LAST} over half of {episodes} episodes for N = "
+        f"{join_words(map(str, config.times))}; a run stops after {STREAK} successes in a "
+        "row, while it still explores.",
         f"**Its flaws:** {_describe_stopping(study, config)}{FLAWS}",
         _describe_transfer(study, config),
     ]
@@ -207,7 +211,7 @@ def _describe_transfer(study: StudyResults, config: LetterConfig) -> str:
     ]
     told = (
         "*Right:* how many of the policies that CQL (with the cache of seen counter values) learned"
-        f" with one N solve which N: {np.nanmean(own):.0%} that one"
+        f" with one N solve which N: {100 * np.nanmean(own):.0f} % that one"
     )
     known = [share for share in rest if np.isfinite(share)]
-    return f"{told}, {np.mean(known):.0%} another one." if known else f"{told}."
+    return f"{told}, {100 * np.mean(known):.0f} % another one." if known else f"{told}."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from cranium.aamdp.registry import find_world
 from cranium.assist import RECORDED, OpenAIModel, Specification, specify
 from cranium.automata.equivalence import equivalent
-from cranium.errors import InvalidArgumentError, TranscriptError, shorten
+from cranium.errors import InvalidArgumentError, TranscriptError, format_count, shorten
 from cranium.experiments.records import Store
 from cranium.experiments.results import StudyResults
 from cranium.experiments.trial import FieldKind, FunctionTrial, Job
@@ -252,7 +252,7 @@ def caption(study: StudyResults) -> str:
         "there, and failing with mail in hand pays 1. The figure has the samples until the greedy "
         "policy solves the task in the office, on the machine that came of the words and "
         "with mail that never runs out; "
-        f"{config.trials} seeds, interquartile means with 95 % intervals. "
+        f"{format_count(config.trials, 'seed')}, interquartile means with 95 % intervals. "
         f"{describe_tuning(study)} {describe_evaluations(study)} "
         "The learners have tables; for networks on this task see Figure “deep”."
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from cranium.errors import format_count
 from cranium.experiments.records import Record
 from cranium.experiments.results import StudyResults
 from cranium.experiments.statistics import interquartile_mean
@@ -169,10 +170,10 @@ def caption(study: StudyResults) -> str:
     unrolled = [method for method in config.methods if method in REWARD_MACHINES]
     told = (
         "**Learning curves for mail and coffee in the office** (Appendix E), with 1 to "
-        f"{config.mail} items of mail, drawn anew in every episode. {config.trials} seeds (the"
-        " paper has 5): interquartile means of the success of the greedy policy over all "
-        "amounts of mail, and the middle half of the seeds. "
-        f"{describe_tuning(study)} "
+        f"{config.mail} items of mail, drawn anew in every episode. "
+        f"{format_count(config.trials, 'seed')} (the paper has 5): interquartile means of "
+        "the success of the greedy policy over all amounts of mail, and the middle half of the "
+        f"seeds. {describe_tuning(study)} "
     )
     if unrolled:
         told += f"{join_words(unrolled)}: on the machine unrolled for {config.mail} items. "

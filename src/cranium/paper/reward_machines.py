@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from cranium.errors import format_count
 from cranium.experiments.results import StudyResults
 from cranium.figures.captions import join_words
 from cranium.figures.kinds import FigureKind, register_figure
@@ -187,8 +188,8 @@ def caption(study: StudyResults) -> str:
         "task of an episode is drawn at random where they take turns: the reward per step of "
         f"training episodes (with exploration {_COMMON['exploration']}), averaged over the last "
         f"{WINDOW} episodes for each task, as a share of that of the optimal policy with the same "
-        f"exploration. {config.trials} seeds: medians and the middle half. Learning rate "
-        f"{_COMMON['learning_rate']}, discount {_COMMON['discount']}, initial values "
+        f"exploration. {format_count(config.trials, 'seed')}: medians and the middle half. "
+        f"Learning rate {_COMMON['learning_rate']}, discount {_COMMON['discount']}, initial values "
         f"{_COMMON['initial_value']:g}, shaping Φ = −V. Markers with a black edge are the "
         f"published medians of the samples at which {REACHED} (dotted) is reached.",
         *(_describe_medians(study, config, case) for case in config.cases),
