@@ -260,10 +260,9 @@ def test_every_caption_says_the_number_of_seeds(tmp_path):
         run(config, tmp_path / name, InProcessEngine())
         study = read_study(tmp_path / name)
         told = find_kind(study).caption(study)
-        count = (
-            f"{config.trials} seeds" if name != "one size" else f"the shortest of {config.trials}"
-        )
-        assert count in told
+        number = "1 seed" if config.trials == 1 else f"{config.trials} seeds"
+        assert (number if name != "one size" else f"the shortest of {config.trials}") in told
+        assert "1 seeds" not in told
 
 
 def test_the_caption_of_the_paper_counts_the_policies_that_failed(tmp_path):

@@ -139,8 +139,13 @@ class LetterConfig(ExperimentConfig):
             each = {1: 0.15, 2: 0.2, 3: 0.3, 4: 2.5, 5: 3.0}
             return self.trials * len(self.compared) * sum(each[value] for value in self.times)
         each_n: float = sum(0.03 + 0.0012 * value**2.2 for value in self.times)
-        runs = self.trials + 12 * self.tuning_trials
-        return 10 + runs * len(self.compared) * (each_n + 0.004 * max(self.times) ** 2)
+        drawn = 0.004 * max(self.times) ** 2 if self.whole else 0.0
+        total = 10.0
+        for name in self.compared:  # reward machines that are unrolled once have a row, too
+            search = tune_on(METHODS[name][2], self.tuning_trials)
+            runs = self.trials + (0 if search is None else len(search.settings) * search.seeds)
+            total += runs * (each_n + (0.0 if name in EACH else drawn))
+        return total
 
     def study(self) -> JointStudy:
         """The study of the protocol."""
