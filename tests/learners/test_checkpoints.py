@@ -152,7 +152,9 @@ def test_what_was_learned_is_kept_if_a_callback_fails(file):
 
 
 @pytest.mark.parametrize(
-    "until", ["solved", Streak(5), lambda found: found.success.mean() == 1], ids=str
+    "until",
+    ["solved", Streak(5), lambda found: found.success.mean() == 1],
+    ids=["solved", "streak", "function"],
 )
 def test_a_training_that_has_stopped_stays_so(until, file):
     told = {"steps": 30_000, "seed": 2, "until": until, "evaluate_every": 700}
