@@ -194,7 +194,8 @@ def place() -> Iterator[Path]:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_AUTH_MODE", "disabled")  # or it would leave a token in the home folder
         patch.delenv("RAY_ADDRESS", raising=False)
-        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+        for module in (sys.modules[__name__], trials):  # which no machine of the cluster has
+            ray.cloudpickle.register_pickle_by_value(module)
         yield made
         assert not ray.is_initialized()
     assert wait_until(lambda: not running(made)), running(made)
@@ -315,7 +316,7 @@ def test_a_trial_that_ends_its_process_each_time_is_a_failure_and_the_others_go_
 
 
 def test_a_trial_that_fails_is_recorded_with_its_traceback(engine: RayEngine) -> None:
-    wrong = Job(training("nobody", 100), 0)
+    wrong = Job(trials.size_trial("nobody"), 0)
     [(job, record)] = engine.run([wrong])
     assert job == wrong
     assert (record.status, record.result, record.seed) == ("failed", {}, 0)
@@ -330,7 +331,8 @@ def test_a_trial_whose_code_is_missing_on_the_machine_has_no_result(
     engine: RayEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = type(sys)("only_here")
-    module.Here = type("Here", (Trial,), {"__module__": "only_here"})
+    here = {"__module__": "only_here", "used": property(lambda _: {})}
+    module.Here = type("Here", (Trial,), here)
     monkeypatch.setitem(sys.modules, "only_here", module)
     with pytest.raises(EngineError, match="only_here"):
         next(engine.run([Job(module.Here("ray", "here", "only"), 0)]))
