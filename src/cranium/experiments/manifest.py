@@ -209,7 +209,7 @@ class StudyManifest:
             found = TypeAdapter(cls).validate_json(json.dumps(told), strict=True)
         except (ValidationError, ValueError, RecursionError) as problem:
             raise FileFormatError(
-                f"{path} is not the manifest of a study: {str(problem).splitlines()[0]}", fix=AGAIN
+                f"{path} is not the manifest of a study: {_describe_first(problem)}", fix=AGAIN
             ) from None
         _check_size(found.rows, path)
         found._measure  # noqa: B018 - an unknown one is an error now
@@ -245,6 +245,15 @@ def _list_row(jobs: Sequence[Job]) -> ListedRow:
         isinstance(trial, StudyTrial),
         dict(trial.fields),
     )
+
+
+def _describe_first(problem: Exception) -> str:
+    """The first thing that is wrong in a file, and where."""
+    if not isinstance(problem, ValidationError):
+        return str(problem)
+    first = problem.errors()[0]
+    place = shorten(".".join(map(str, first["loc"])))
+    return f"{place}: {first['msg'][0].lower()}{first['msg'][1:]}"
 
 
 def _check_size(rows: Sequence[ListedRow], where: Path) -> None:
