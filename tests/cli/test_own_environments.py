@@ -265,7 +265,7 @@ def test_options_and_labels_are_checked(run, folder):
     with pytest.raises(WorldError, match="names no events"):
         find_environment("FrozenLake-v1", task=cranium.compile_language("goal"))
     for labels, words in [
-        (FILE, "MODULE:FUNCTION"),
+        (FILE, "MODULE:NAME"),
         (f"{FILE}:event", "no such name"),
         (f"{FILE}:number", "a labelling is a function"),
         (f"{FILE}:nothing", "a labelling is a function"),

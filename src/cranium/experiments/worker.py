@@ -13,6 +13,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 
+from cranium._runtime.interrupt import held
 from cranium._runtime.usage import end_with_parent
 from cranium.errors import EngineError
 
@@ -108,11 +109,14 @@ def block_interrupts() -> Iterator[None]:
     # Otherwise Python starts the tracker together with our first process, and some versions of
     # Python then unblock SIGINT.
     resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    # Another thread, of a library perhaps, may be given the signal; Python then handles it in this
+    # one, and a process whose start is cut in two would print a traceback.
+    with held():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager
